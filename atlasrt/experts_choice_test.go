@@ -30,7 +30,7 @@ func TestExpertsOfAnyNumberOfPicks(t *testing.T) {
 				w := op.Weight{Scheme: scheme, Count: c.experts, Rows: 1536, Cols: c.cols}
 				set.ExpertUp(&l, op.ExpertUp{W: w, Rows: c.rows, TopK: 8})
 				for i, k := range kernels {
-					if name := b.Kernels[i]; l.blocks[k] > 0 && !strings.HasSuffix(name, c.want) {
+					if name := b.Kernels[i].Name; l.blocks[k] > 0 && !strings.HasSuffix(name, c.want) {
 						t.Errorf("%v, %d experts of %d columns, %d rows: %s, want %s", scheme, c.experts, c.cols, c.rows, name, c.want)
 					}
 				}

@@ -46,8 +46,10 @@ func (f opsFlags) targets(modes func(*bundle.Bundle) []bool, visit func(optest.T
 				return err
 			}
 			rounds := map[op.Kernel]string{}
-			for name, rule := range b.Rounds {
-				rounds[points[name]] = rule
+			for _, k := range b.Kernels {
+				if k.Rounds != "" {
+					rounds[points[k.Name]] = k.Rounds
+				}
 			}
 			label := b.Hardware
 			if h.Exact {
@@ -57,7 +59,7 @@ func (f opsFlags) targets(modes func(*bundle.Bundle) []bool, visit func(optest.T
 				label += " --amx"
 			}
 			err = visit(optest.Target{
-				Name: label, Device: t.Device, Set: t.Set, Act: b.Activations, Exact: h.Exact, Rounds: rounds, Persistent: len(b.Persistent) > 0,
+				Name: label, Device: t.Device, Set: t.Set, Act: b.Activations, Exact: h.Exact, Rounds: rounds, Persistent: b.IsPersistent(),
 				HostMemory: b.Device == "cpu", Together: b.Device != "cpu" && !h.Exact})
 			if err := errors.Join(err, t.Device.Close()); err != nil {
 				return err
@@ -81,7 +83,7 @@ func watchPoints(points map[string]op.Kernel) []*bundle.Bundle {
 		of := *b
 		of.New = func(kernels []op.Kernel, has func(string) bool) bundle.Set {
 			for i, k := range kernels {
-				points[b.Kernels[i]] = k
+				points[b.Kernels[i].Name] = k
 			}
 			return b.New(kernels, has)
 		}

@@ -21,7 +21,7 @@ func TestTune(t *testing.T) {
 		of := *b
 		of.New = func(kernels []op.Kernel, has func(string) bool) bundle.Set {
 			for i, k := range kernels {
-				points[b.Kernels[i]] = k
+				points[b.Kernels[i].Name] = k
 			}
 			return b.New(kernels, has)
 		}

@@ -35,7 +35,7 @@ func TestCasesReachEveryKernel(t *testing.T) {
 		}
 		for i, k := range kernels {
 			if reached[k] == 0 {
-				t.Errorf("%s: no case launches %s", b.Hardware, b.Kernels[i])
+				t.Errorf("%s: no case launches %s", b.Hardware, b.Kernels[i].Name)
 			}
 		}
 	}

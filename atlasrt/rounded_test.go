@@ -106,8 +106,10 @@ func roundedCalls(t *testing.T, target *instance.Target, c weights.Checkpoint, t
 		t.Fatal(err)
 	}
 	w := roundWatch{set, map[op.Kernel]string{}, map[product]string{}}
-	for name, rule := range b.Rounds {
-		w.kernels[points[name]] = rule
+	for _, k := range b.Kernels {
+		if k.Rounds != "" {
+			w.kernels[points[k.Name]] = k.Rounds
+		}
 	}
 	of := *target
 	of.Set = w
@@ -205,8 +207,7 @@ func TestRoundedActivationsFollowTheRule(t *testing.T) {
 	for i := range prompt {
 		prompt[i] = int32(i*i*31+7*i+1) % 512
 	}
-	rounds := func(b *bundle.Bundle) bool { return len(b.Rounds) > 0 }
-	eachHardwareThat(t, rounds, false, func(t *testing.T, target *instance.Target) {
+	eachHardwareThat(t, (*bundle.Bundle).Rounds, false, func(t *testing.T, target *instance.Target) {
 		made := func() weights.Checkpoint {
 			return madeUp(t, target, roundedModel, dummy.Options{Scheme: op.SchemeF8Block})
 		}

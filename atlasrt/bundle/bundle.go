@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/atlas-inference/atlas/atlasrt/op"
@@ -23,20 +24,37 @@ type Set interface {
 
 // Bundle is the generated package of one hardware. Its strings are committed; its image is built.
 type Bundle struct {
-	Hardware    string            // "cpu-x86-64-v3"
-	Device      string            // which package of device runs it: "cpu"
-	Activations op.DType          // what act means in op's tags
-	Needs       []string          // processor features without which no kernel runs
-	Features    []string          // processor features that some branches ask for
-	Kernels     []string          // entry points, in the order that New takes them
-	Rounds      map[string]string // entry points that round activations before they multiply them, and by which rule of package oracle
-	Persistent  map[string]uint32 // entry points whose blocks take one tile after another, and the most blocks along x that they have
-	Contract    string            // hash of structs, stubs and entry points: an image carries the one it was built for
-	Files       fs.FS             // holds blob/image.zst, once built
+	Hardware    string   // "cpu-x86-64-v3"
+	Device      string   // which package of device runs it: "cpu"
+	Activations op.DType // what act means in op's tags
+	Needs       []string // processor features without which no kernel runs
+	Features    []string // processor features that some branches ask for
+	Kernels     []Kernel // entry points, in the order that New takes them
+	Contract    string   // hash of structs, stubs and entry points: an image carries the one it was built for
+	Files       fs.FS    // holds blob/image.zst, once built
 	// New makes the set. has tells whether a feature or option ("exact") is on.
 	New func(kernels []op.Kernel, has func(feature string) bool) Set
 	// Models make the sets of models that have kernels of their own, by the names of their folders of manifests.
 	Models map[string]func(kernels []op.Kernel, has func(feature string) bool) Set
+}
+
+// Kernel is an entry point of an image.
+type Kernel struct {
+	Name   string
+	Rounds string // the rule of package oracle by which it rounds activations before it multiplies them; "" leaves them as they are
+	// MostBlocks is the most blocks along x that a kernel is launched with whose blocks take one tile after another; 0 for one
+	// that has as many blocks as there are tiles.
+	MostBlocks uint32
+}
+
+// IsPersistent tells whether some kernels have blocks that take one tile after another.
+func (b *Bundle) IsPersistent() bool {
+	return slices.ContainsFunc(b.Kernels, func(k Kernel) bool { return k.MostBlocks > 0 })
+}
+
+// Rounds tells whether some kernels round activations.
+func (b *Bundle) Rounds() bool {
+	return slices.ContainsFunc(b.Kernels, func(k Kernel) bool { return k.Rounds != "" })
 }
 
 // Model is the one of b.Models for a checkpoint of a name, such as "Qwen/Qwen3-8B-FP8" for qwen3-8b; "" where there is

@@ -66,8 +66,8 @@ func (b *Bundle) kernels(d device.Device, override fs.FS) ([]op.Kernel, error) {
 		return nil, fmt.Errorf("%s: %w", b.Hardware, err)
 	}
 	kernels := make([]op.Kernel, len(b.Kernels))
-	for i, name := range b.Kernels {
-		if kernels[i], err = module.Kernel(name); err != nil {
+	for i, k := range b.Kernels {
+		if kernels[i], err = module.Kernel(k.Name); err != nil {
 			return nil, fmt.Errorf("%s: %w", b.Hardware, err)
 		}
 	}

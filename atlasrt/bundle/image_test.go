@@ -51,11 +51,11 @@ func TestLoadChecksWhatItIsGiven(t *testing.T) {
 	cases := []struct {
 		name    string
 		file    []byte // nil: not built
-		kernels []string
+		kernels []Kernel
 		needs   []string
 		want    string // part of the error; empty: none
 	}{
-		{"good", good, []string{"a", "bc"}, []string{"avx2"}, ""},
+		{"good", good, []Kernel{{Name: "a"}, {Name: "bc"}}, []string{"avx2"}, ""},
 		{"not built", nil, nil, nil, "not built (run `atlasc build --hw cpu-test`"},
 		{"another hardware", image(t, "atlas image 1 cpu-other c0ffee 5eed\n", ""), nil, nil, "holds kernels of cpu-other"},
 		{"stale", image(t, "atlas image 1 cpu-test 0ddba11 5eed\n", ""), nil, nil, "stale"},
@@ -64,7 +64,7 @@ func TestLoadChecksWhatItIsGiven(t *testing.T) {
 		{"a line without end", bytes.Repeat([]byte("x"), 1000), nil, nil, "no kernel image"},
 		{"cut", good[:len(good)-3], nil, nil, "damaged"},
 		{"a terabyte", []byte("atlas image 1 cpu-test c0ffee 5eed\n\x28\xb5\x2f\xfd\xe0\x00\x00\x00\x00\x00\x01\x00\x00"), nil, nil, "decompressed size exceeds"},
-		{"absent kernel", good, []string{"absent"}, nil, "no kernel absent"},
+		{"absent kernel", good, []Kernel{{Name: "absent"}}, nil, "no kernel absent"},
 		{"another processor", good, nil, []string{"avx512f", "avx2"}, "needs a processor with avx512f"},
 	}
 	for _, c := range cases {
@@ -142,7 +142,7 @@ type swapping struct {
 func (s *swapping) Swap(kernels []op.Kernel) { s.kernels = kernels }
 
 func TestReload(t *testing.T) {
-	b := &Bundle{Hardware: "cpu-test", Kernels: []string{"a", "bc"}, Contract: "c0ffee"}
+	b := &Bundle{Hardware: "cpu-test", Kernels: []Kernel{{Name: "a"}, {Name: "bc"}}, Contract: "c0ffee"}
 	set := &swapping{kernels: []op.Kernel{7, 8}}
 	folder := fstest.MapFS{"cpu-test/image.zst": {Data: image(t, "atlas image 1 cpu-test 0ddba11 5eed\n", "code")}}
 	if err := Reload(b, &loader{}, set, folder); err == nil || set.kernels[0] != 7 {

@@ -15,208 +15,411 @@ import (
 
 var _ bundle.Set = (*Set)(nil)
 
-// Kernels are the entry points of the image, in the order that New takes them.
-var Kernels = [...]string{
-	"atlas_convert",
-	"atlas_copy",
-	"atlas_embedding_bf16",
-	"atlas_embedding_q8_0",
-	"atlas_embedding_q4_0",
-	"atlas_embedding_q4_1",
-	"atlas_embedding_q5_0",
-	"atlas_embedding_q4_k",
-	"atlas_embedding_q6_k",
-	"atlas_expert_down_f32_bf16_few",
-	"atlas_expert_down_f32_bf16_0",
-	"atlas_expert_down_f32_bf16_1",
-	"atlas_expert_down_f32_q8_0_few",
-	"atlas_expert_down_f32_q8_0_0",
-	"atlas_expert_down_f32_q8_0_1",
-	"atlas_expert_down_int8_q8_0_few_0",
-	"atlas_expert_down_int8_q8_0_few_1",
-	"atlas_expert_down_int8_q8_0_0",
-	"atlas_expert_down_int8_q8_0_1",
-	"atlas_expert_down_int8_q8_0_2",
-	"atlas_expert_down_f32_q4_0_few",
-	"atlas_expert_down_f32_q4_0_0",
-	"atlas_expert_down_f32_q4_0_1",
-	"atlas_expert_down_int8_q4_0_few_0",
-	"atlas_expert_down_int8_q4_0_few_1",
-	"atlas_expert_down_int8_q4_0_0",
-	"atlas_expert_down_int8_q4_0_1",
-	"atlas_expert_down_int8_q4_0_2",
-	"atlas_expert_down_f32_q4_1_few",
-	"atlas_expert_down_f32_q4_1_0",
-	"atlas_expert_down_f32_q4_1_1",
-	"atlas_expert_down_int8_q4_1_few_0",
-	"atlas_expert_down_int8_q4_1_few_1",
-	"atlas_expert_down_int8_q4_1_0",
-	"atlas_expert_down_int8_q4_1_1",
-	"atlas_expert_down_int8_q4_1_2",
-	"atlas_expert_down_f32_q5_0_few",
-	"atlas_expert_down_f32_q5_0_0",
-	"atlas_expert_down_f32_q5_0_1",
-	"atlas_expert_down_int8_q5_0_few_0",
-	"atlas_expert_down_int8_q5_0_few_1",
-	"atlas_expert_down_int8_q5_0_0",
-	"atlas_expert_down_int8_q5_0_1",
-	"atlas_expert_down_int8_q5_0_2",
-	"atlas_expert_down_f32_q4_k_few",
-	"atlas_expert_down_f32_q4_k_0",
-	"atlas_expert_down_f32_q4_k_1",
-	"atlas_expert_down_int8_q4_k_few_0",
-	"atlas_expert_down_int8_q4_k_few_1",
-	"atlas_expert_down_int8_q4_k_0",
-	"atlas_expert_down_int8_q4_k_1",
-	"atlas_expert_down_int8_q4_k_2",
-	"atlas_expert_down_f32_q6_k_few",
-	"atlas_expert_down_f32_q6_k_0",
-	"atlas_expert_down_f32_q6_k_1",
-	"atlas_expert_down_int8_q6_k_few_0",
-	"atlas_expert_down_int8_q6_k_few_1",
-	"atlas_expert_down_int8_q6_k_0",
-	"atlas_expert_down_int8_q6_k_1",
-	"atlas_expert_down_int8_q6_k_2",
-	"atlas_expert_up_f32_bf16_few",
-	"atlas_expert_up_f32_bf16",
-	"atlas_expert_up_f32_q8_0_few",
-	"atlas_expert_up_f32_q8_0",
-	"atlas_expert_up_int8_q8_0_few_0",
-	"atlas_expert_up_int8_q8_0_few_1",
-	"atlas_expert_up_int8_q8_0_0",
-	"atlas_expert_up_int8_q8_0_1",
-	"atlas_expert_up_f32_q4_0_few",
-	"atlas_expert_up_f32_q4_0",
-	"atlas_expert_up_int8_q4_0_few_0",
-	"atlas_expert_up_int8_q4_0_few_1",
-	"atlas_expert_up_int8_q4_0_0",
-	"atlas_expert_up_int8_q4_0_1",
-	"atlas_expert_up_f32_q4_1_few",
-	"atlas_expert_up_f32_q4_1",
-	"atlas_expert_up_int8_q4_1_few_0",
-	"atlas_expert_up_int8_q4_1_few_1",
-	"atlas_expert_up_int8_q4_1_0",
-	"atlas_expert_up_int8_q4_1_1",
-	"atlas_expert_up_f32_q5_0_few",
-	"atlas_expert_up_f32_q5_0",
-	"atlas_expert_up_int8_q5_0_few_0",
-	"atlas_expert_up_int8_q5_0_few_1",
-	"atlas_expert_up_int8_q5_0_0",
-	"atlas_expert_up_int8_q5_0_1",
-	"atlas_expert_up_f32_q4_k_few",
-	"atlas_expert_up_f32_q4_k",
-	"atlas_expert_up_int8_q4_k_few_0",
-	"atlas_expert_up_int8_q4_k_few_1",
-	"atlas_expert_up_int8_q4_k_0",
-	"atlas_expert_up_int8_q4_k_1",
-	"atlas_expert_up_f32_q6_k_few",
-	"atlas_expert_up_f32_q6_k",
-	"atlas_expert_up_int8_q6_k_few_0",
-	"atlas_expert_up_int8_q6_k_few_1",
-	"atlas_expert_up_int8_q6_k_0",
-	"atlas_expert_up_int8_q6_k_1",
-	"atlas_fill",
-	"atlas_linear_f32_bf16_few",
-	"atlas_linear_f32_bf16",
-	"atlas_linear_f32_q8_0_few",
-	"atlas_linear_f32_q8_0",
-	"atlas_linear_int8_q8_0_short_0",
-	"atlas_linear_int8_q8_0_short_1",
-	"atlas_linear_int8_q8_0_few_0",
-	"atlas_linear_int8_q8_0_few_1",
-	"atlas_linear_int8_q8_0_0",
-	"atlas_linear_int8_q8_0_1",
-	"atlas_linear_f32_q4_0_few",
-	"atlas_linear_f32_q4_0",
-	"atlas_linear_int8_q4_0_short_0",
-	"atlas_linear_int8_q4_0_short_1",
-	"atlas_linear_int8_q4_0_few_0",
-	"atlas_linear_int8_q4_0_few_1",
-	"atlas_linear_int8_q4_0_0",
-	"atlas_linear_int8_q4_0_1",
-	"atlas_linear_f32_q4_1_few",
-	"atlas_linear_f32_q4_1",
-	"atlas_linear_int8_q4_1_short_0",
-	"atlas_linear_int8_q4_1_short_1",
-	"atlas_linear_int8_q4_1_few_0",
-	"atlas_linear_int8_q4_1_few_1",
-	"atlas_linear_int8_q4_1_0",
-	"atlas_linear_int8_q4_1_1",
-	"atlas_linear_f32_q5_0_few",
-	"atlas_linear_f32_q5_0",
-	"atlas_linear_int8_q5_0_short_0",
-	"atlas_linear_int8_q5_0_short_1",
-	"atlas_linear_int8_q5_0_few_0",
-	"atlas_linear_int8_q5_0_few_1",
-	"atlas_linear_int8_q5_0_0",
-	"atlas_linear_int8_q5_0_1",
-	"atlas_linear_f32_q4_k_few",
-	"atlas_linear_f32_q4_k",
-	"atlas_linear_int8_q4_k_short_0",
-	"atlas_linear_int8_q4_k_short_1",
-	"atlas_linear_int8_q4_k_few_0",
-	"atlas_linear_int8_q4_k_few_1",
-	"atlas_linear_int8_q4_k_0",
-	"atlas_linear_int8_q4_k_1",
-	"atlas_linear_f32_q6_k_few",
-	"atlas_linear_f32_q6_k",
-	"atlas_linear_int8_q6_k_short_0",
-	"atlas_linear_int8_q6_k_short_1",
-	"atlas_linear_int8_q6_k_few_0",
-	"atlas_linear_int8_q6_k_few_1",
-	"atlas_linear_int8_q6_k_0",
-	"atlas_linear_int8_q6_k_1",
-	"atlas_logits_f32_bf16",
-	"atlas_logits_f32_q8_0",
-	"atlas_logits_int8_q8_0_0",
-	"atlas_logits_int8_q8_0_1",
-	"atlas_logits_f32_q4_0",
-	"atlas_logits_int8_q4_0_0",
-	"atlas_logits_int8_q4_0_1",
-	"atlas_logits_f32_q4_1",
-	"atlas_logits_int8_q4_1_0",
-	"atlas_logits_int8_q4_1_1",
-	"atlas_logits_f32_q5_0",
-	"atlas_logits_int8_q5_0_0",
-	"atlas_logits_int8_q5_0_1",
-	"atlas_logits_f32_q4_k",
-	"atlas_logits_int8_q4_k_0",
-	"atlas_logits_int8_q4_k_1",
-	"atlas_logits_f32_q6_k",
-	"atlas_logits_int8_q6_k_0",
-	"atlas_logits_int8_q6_k_1",
-	"atlas_pack_bf16",
-	"atlas_pack_q8_0",
-	"atlas_pack_q4_0",
-	"atlas_pack_q4_1",
-	"atlas_pack_q5_0",
-	"atlas_pack_q4_k",
-	"atlas_pack_q6_k",
-	"atlas_attention_splits_bf16_0",
-	"atlas_attention_splits_bf16_1",
-	"atlas_attention_splits_f32_0",
-	"atlas_attention_splits_f32_1",
-	"atlas_attention_rows_bf16",
-	"atlas_attention_rows_f32",
-	"atlas_rmsnorm_wide",
-	"atlas_rmsnorm",
-	"atlas_resolve",
-	"atlas_rotary_angles",
-	"atlas_rotary_cache",
-	"atlas_route_few",
-	"atlas_route_many_0",
-	"atlas_route_many_1",
-	"atlas_sample_0",
-	"atlas_sample_1",
-	"atlas_swiglu",
-	"atlas_unpack_bf16",
-	"atlas_unpack_q8_0",
-	"atlas_unpack_q4_0",
-	"atlas_unpack_q4_1",
-	"atlas_unpack_q5_0",
-	"atlas_unpack_q4_k",
-	"atlas_unpack_q6_k",
+// Kernels are the entry points of the image, in the order that New takes them. The constants are their places.
+var Kernels = [...]bundle.Kernel{
+	{Name: "atlas_convert"},
+	{Name: "atlas_copy"},
+	{Name: "atlas_embedding_bf16"},
+	{Name: "atlas_embedding_q8_0"},
+	{Name: "atlas_embedding_q4_0"},
+	{Name: "atlas_embedding_q4_1"},
+	{Name: "atlas_embedding_q5_0"},
+	{Name: "atlas_embedding_q4_k"},
+	{Name: "atlas_embedding_q6_k"},
+	{Name: "atlas_expert_down_f32_bf16_few"},
+	{Name: "atlas_expert_down_f32_bf16_0"},
+	{Name: "atlas_expert_down_f32_bf16_1"},
+	{Name: "atlas_expert_down_f32_q8_0_few"},
+	{Name: "atlas_expert_down_f32_q8_0_0"},
+	{Name: "atlas_expert_down_f32_q8_0_1"},
+	{Name: "atlas_expert_down_int8_q8_0_few_0"},
+	{Name: "atlas_expert_down_int8_q8_0_few_1"},
+	{Name: "atlas_expert_down_int8_q8_0_0"},
+	{Name: "atlas_expert_down_int8_q8_0_1"},
+	{Name: "atlas_expert_down_int8_q8_0_2"},
+	{Name: "atlas_expert_down_f32_q4_0_few"},
+	{Name: "atlas_expert_down_f32_q4_0_0"},
+	{Name: "atlas_expert_down_f32_q4_0_1"},
+	{Name: "atlas_expert_down_int8_q4_0_few_0"},
+	{Name: "atlas_expert_down_int8_q4_0_few_1"},
+	{Name: "atlas_expert_down_int8_q4_0_0"},
+	{Name: "atlas_expert_down_int8_q4_0_1"},
+	{Name: "atlas_expert_down_int8_q4_0_2"},
+	{Name: "atlas_expert_down_f32_q4_1_few"},
+	{Name: "atlas_expert_down_f32_q4_1_0"},
+	{Name: "atlas_expert_down_f32_q4_1_1"},
+	{Name: "atlas_expert_down_int8_q4_1_few_0"},
+	{Name: "atlas_expert_down_int8_q4_1_few_1"},
+	{Name: "atlas_expert_down_int8_q4_1_0"},
+	{Name: "atlas_expert_down_int8_q4_1_1"},
+	{Name: "atlas_expert_down_int8_q4_1_2"},
+	{Name: "atlas_expert_down_f32_q5_0_few"},
+	{Name: "atlas_expert_down_f32_q5_0_0"},
+	{Name: "atlas_expert_down_f32_q5_0_1"},
+	{Name: "atlas_expert_down_int8_q5_0_few_0"},
+	{Name: "atlas_expert_down_int8_q5_0_few_1"},
+	{Name: "atlas_expert_down_int8_q5_0_0"},
+	{Name: "atlas_expert_down_int8_q5_0_1"},
+	{Name: "atlas_expert_down_int8_q5_0_2"},
+	{Name: "atlas_expert_down_f32_q4_k_few"},
+	{Name: "atlas_expert_down_f32_q4_k_0"},
+	{Name: "atlas_expert_down_f32_q4_k_1"},
+	{Name: "atlas_expert_down_int8_q4_k_few_0"},
+	{Name: "atlas_expert_down_int8_q4_k_few_1"},
+	{Name: "atlas_expert_down_int8_q4_k_0"},
+	{Name: "atlas_expert_down_int8_q4_k_1"},
+	{Name: "atlas_expert_down_int8_q4_k_2"},
+	{Name: "atlas_expert_down_f32_q6_k_few"},
+	{Name: "atlas_expert_down_f32_q6_k_0"},
+	{Name: "atlas_expert_down_f32_q6_k_1"},
+	{Name: "atlas_expert_down_int8_q6_k_few_0"},
+	{Name: "atlas_expert_down_int8_q6_k_few_1"},
+	{Name: "atlas_expert_down_int8_q6_k_0"},
+	{Name: "atlas_expert_down_int8_q6_k_1"},
+	{Name: "atlas_expert_down_int8_q6_k_2"},
+	{Name: "atlas_expert_up_f32_bf16_few"},
+	{Name: "atlas_expert_up_f32_bf16"},
+	{Name: "atlas_expert_up_f32_q8_0_few"},
+	{Name: "atlas_expert_up_f32_q8_0"},
+	{Name: "atlas_expert_up_int8_q8_0_few_0"},
+	{Name: "atlas_expert_up_int8_q8_0_few_1"},
+	{Name: "atlas_expert_up_int8_q8_0_0"},
+	{Name: "atlas_expert_up_int8_q8_0_1"},
+	{Name: "atlas_expert_up_f32_q4_0_few"},
+	{Name: "atlas_expert_up_f32_q4_0"},
+	{Name: "atlas_expert_up_int8_q4_0_few_0"},
+	{Name: "atlas_expert_up_int8_q4_0_few_1"},
+	{Name: "atlas_expert_up_int8_q4_0_0"},
+	{Name: "atlas_expert_up_int8_q4_0_1"},
+	{Name: "atlas_expert_up_f32_q4_1_few"},
+	{Name: "atlas_expert_up_f32_q4_1"},
+	{Name: "atlas_expert_up_int8_q4_1_few_0"},
+	{Name: "atlas_expert_up_int8_q4_1_few_1"},
+	{Name: "atlas_expert_up_int8_q4_1_0"},
+	{Name: "atlas_expert_up_int8_q4_1_1"},
+	{Name: "atlas_expert_up_f32_q5_0_few"},
+	{Name: "atlas_expert_up_f32_q5_0"},
+	{Name: "atlas_expert_up_int8_q5_0_few_0"},
+	{Name: "atlas_expert_up_int8_q5_0_few_1"},
+	{Name: "atlas_expert_up_int8_q5_0_0"},
+	{Name: "atlas_expert_up_int8_q5_0_1"},
+	{Name: "atlas_expert_up_f32_q4_k_few"},
+	{Name: "atlas_expert_up_f32_q4_k"},
+	{Name: "atlas_expert_up_int8_q4_k_few_0"},
+	{Name: "atlas_expert_up_int8_q4_k_few_1"},
+	{Name: "atlas_expert_up_int8_q4_k_0"},
+	{Name: "atlas_expert_up_int8_q4_k_1"},
+	{Name: "atlas_expert_up_f32_q6_k_few"},
+	{Name: "atlas_expert_up_f32_q6_k"},
+	{Name: "atlas_expert_up_int8_q6_k_few_0"},
+	{Name: "atlas_expert_up_int8_q6_k_few_1"},
+	{Name: "atlas_expert_up_int8_q6_k_0"},
+	{Name: "atlas_expert_up_int8_q6_k_1"},
+	{Name: "atlas_fill"},
+	{Name: "atlas_linear_f32_bf16_few"},
+	{Name: "atlas_linear_f32_bf16"},
+	{Name: "atlas_linear_f32_q8_0_few"},
+	{Name: "atlas_linear_f32_q8_0"},
+	{Name: "atlas_linear_int8_q8_0_short_0"},
+	{Name: "atlas_linear_int8_q8_0_short_1"},
+	{Name: "atlas_linear_int8_q8_0_few_0"},
+	{Name: "atlas_linear_int8_q8_0_few_1"},
+	{Name: "atlas_linear_int8_q8_0_0"},
+	{Name: "atlas_linear_int8_q8_0_1"},
+	{Name: "atlas_linear_f32_q4_0_few"},
+	{Name: "atlas_linear_f32_q4_0"},
+	{Name: "atlas_linear_int8_q4_0_short_0"},
+	{Name: "atlas_linear_int8_q4_0_short_1"},
+	{Name: "atlas_linear_int8_q4_0_few_0"},
+	{Name: "atlas_linear_int8_q4_0_few_1"},
+	{Name: "atlas_linear_int8_q4_0_0"},
+	{Name: "atlas_linear_int8_q4_0_1"},
+	{Name: "atlas_linear_f32_q4_1_few"},
+	{Name: "atlas_linear_f32_q4_1"},
+	{Name: "atlas_linear_int8_q4_1_short_0"},
+	{Name: "atlas_linear_int8_q4_1_short_1"},
+	{Name: "atlas_linear_int8_q4_1_few_0"},
+	{Name: "atlas_linear_int8_q4_1_few_1"},
+	{Name: "atlas_linear_int8_q4_1_0"},
+	{Name: "atlas_linear_int8_q4_1_1"},
+	{Name: "atlas_linear_f32_q5_0_few"},
+	{Name: "atlas_linear_f32_q5_0"},
+	{Name: "atlas_linear_int8_q5_0_short_0"},
+	{Name: "atlas_linear_int8_q5_0_short_1"},
+	{Name: "atlas_linear_int8_q5_0_few_0"},
+	{Name: "atlas_linear_int8_q5_0_few_1"},
+	{Name: "atlas_linear_int8_q5_0_0"},
+	{Name: "atlas_linear_int8_q5_0_1"},
+	{Name: "atlas_linear_f32_q4_k_few"},
+	{Name: "atlas_linear_f32_q4_k"},
+	{Name: "atlas_linear_int8_q4_k_short_0"},
+	{Name: "atlas_linear_int8_q4_k_short_1"},
+	{Name: "atlas_linear_int8_q4_k_few_0"},
+	{Name: "atlas_linear_int8_q4_k_few_1"},
+	{Name: "atlas_linear_int8_q4_k_0"},
+	{Name: "atlas_linear_int8_q4_k_1"},
+	{Name: "atlas_linear_f32_q6_k_few"},
+	{Name: "atlas_linear_f32_q6_k"},
+	{Name: "atlas_linear_int8_q6_k_short_0"},
+	{Name: "atlas_linear_int8_q6_k_short_1"},
+	{Name: "atlas_linear_int8_q6_k_few_0"},
+	{Name: "atlas_linear_int8_q6_k_few_1"},
+	{Name: "atlas_linear_int8_q6_k_0"},
+	{Name: "atlas_linear_int8_q6_k_1"},
+	{Name: "atlas_logits_f32_bf16"},
+	{Name: "atlas_logits_f32_q8_0"},
+	{Name: "atlas_logits_int8_q8_0_0"},
+	{Name: "atlas_logits_int8_q8_0_1"},
+	{Name: "atlas_logits_f32_q4_0"},
+	{Name: "atlas_logits_int8_q4_0_0"},
+	{Name: "atlas_logits_int8_q4_0_1"},
+	{Name: "atlas_logits_f32_q4_1"},
+	{Name: "atlas_logits_int8_q4_1_0"},
+	{Name: "atlas_logits_int8_q4_1_1"},
+	{Name: "atlas_logits_f32_q5_0"},
+	{Name: "atlas_logits_int8_q5_0_0"},
+	{Name: "atlas_logits_int8_q5_0_1"},
+	{Name: "atlas_logits_f32_q4_k"},
+	{Name: "atlas_logits_int8_q4_k_0"},
+	{Name: "atlas_logits_int8_q4_k_1"},
+	{Name: "atlas_logits_f32_q6_k"},
+	{Name: "atlas_logits_int8_q6_k_0"},
+	{Name: "atlas_logits_int8_q6_k_1"},
+	{Name: "atlas_pack_bf16"},
+	{Name: "atlas_pack_q8_0"},
+	{Name: "atlas_pack_q4_0"},
+	{Name: "atlas_pack_q4_1"},
+	{Name: "atlas_pack_q5_0"},
+	{Name: "atlas_pack_q4_k"},
+	{Name: "atlas_pack_q6_k"},
+	{Name: "atlas_attention_splits_bf16_0"},
+	{Name: "atlas_attention_splits_bf16_1"},
+	{Name: "atlas_attention_splits_f32_0"},
+	{Name: "atlas_attention_splits_f32_1"},
+	{Name: "atlas_attention_rows_bf16"},
+	{Name: "atlas_attention_rows_f32"},
+	{Name: "atlas_rmsnorm_wide"},
+	{Name: "atlas_rmsnorm"},
+	{Name: "atlas_resolve"},
+	{Name: "atlas_rotary_angles"},
+	{Name: "atlas_rotary_cache"},
+	{Name: "atlas_route_few"},
+	{Name: "atlas_route_many_0"},
+	{Name: "atlas_route_many_1"},
+	{Name: "atlas_sample_0"},
+	{Name: "atlas_sample_1"},
+	{Name: "atlas_swiglu"},
+	{Name: "atlas_unpack_bf16"},
+	{Name: "atlas_unpack_q8_0"},
+	{Name: "atlas_unpack_q4_0"},
+	{Name: "atlas_unpack_q4_1"},
+	{Name: "atlas_unpack_q5_0"},
+	{Name: "atlas_unpack_q4_k"},
+	{Name: "atlas_unpack_q6_k"},
 }
+
+const (
+	_ = iota - 1
+	kernelConvert
+	kernelCopy
+	kernelEmbeddingBf16
+	kernelEmbeddingQ8_0
+	kernelEmbeddingQ4_0
+	kernelEmbeddingQ4_1
+	kernelEmbeddingQ5_0
+	kernelEmbeddingQ4K
+	kernelEmbeddingQ6K
+	kernelExpertDownF32Bf16Few
+	kernelExpertDownF32Bf16_0
+	kernelExpertDownF32Bf16_1
+	kernelExpertDownF32Q8_0Few
+	kernelExpertDownF32Q8_0_0
+	kernelExpertDownF32Q8_0_1
+	kernelExpertDownInt8Q8_0Few_0
+	kernelExpertDownInt8Q8_0Few_1
+	kernelExpertDownInt8Q8_0_0
+	kernelExpertDownInt8Q8_0_1
+	kernelExpertDownInt8Q8_0_2
+	kernelExpertDownF32Q4_0Few
+	kernelExpertDownF32Q4_0_0
+	kernelExpertDownF32Q4_0_1
+	kernelExpertDownInt8Q4_0Few_0
+	kernelExpertDownInt8Q4_0Few_1
+	kernelExpertDownInt8Q4_0_0
+	kernelExpertDownInt8Q4_0_1
+	kernelExpertDownInt8Q4_0_2
+	kernelExpertDownF32Q4_1Few
+	kernelExpertDownF32Q4_1_0
+	kernelExpertDownF32Q4_1_1
+	kernelExpertDownInt8Q4_1Few_0
+	kernelExpertDownInt8Q4_1Few_1
+	kernelExpertDownInt8Q4_1_0
+	kernelExpertDownInt8Q4_1_1
+	kernelExpertDownInt8Q4_1_2
+	kernelExpertDownF32Q5_0Few
+	kernelExpertDownF32Q5_0_0
+	kernelExpertDownF32Q5_0_1
+	kernelExpertDownInt8Q5_0Few_0
+	kernelExpertDownInt8Q5_0Few_1
+	kernelExpertDownInt8Q5_0_0
+	kernelExpertDownInt8Q5_0_1
+	kernelExpertDownInt8Q5_0_2
+	kernelExpertDownF32Q4KFew
+	kernelExpertDownF32Q4K_0
+	kernelExpertDownF32Q4K_1
+	kernelExpertDownInt8Q4KFew_0
+	kernelExpertDownInt8Q4KFew_1
+	kernelExpertDownInt8Q4K_0
+	kernelExpertDownInt8Q4K_1
+	kernelExpertDownInt8Q4K_2
+	kernelExpertDownF32Q6KFew
+	kernelExpertDownF32Q6K_0
+	kernelExpertDownF32Q6K_1
+	kernelExpertDownInt8Q6KFew_0
+	kernelExpertDownInt8Q6KFew_1
+	kernelExpertDownInt8Q6K_0
+	kernelExpertDownInt8Q6K_1
+	kernelExpertDownInt8Q6K_2
+	kernelExpertUpF32Bf16Few
+	kernelExpertUpF32Bf16
+	kernelExpertUpF32Q8_0Few
+	kernelExpertUpF32Q8_0
+	kernelExpertUpInt8Q8_0Few_0
+	kernelExpertUpInt8Q8_0Few_1
+	kernelExpertUpInt8Q8_0_0
+	kernelExpertUpInt8Q8_0_1
+	kernelExpertUpF32Q4_0Few
+	kernelExpertUpF32Q4_0
+	kernelExpertUpInt8Q4_0Few_0
+	kernelExpertUpInt8Q4_0Few_1
+	kernelExpertUpInt8Q4_0_0
+	kernelExpertUpInt8Q4_0_1
+	kernelExpertUpF32Q4_1Few
+	kernelExpertUpF32Q4_1
+	kernelExpertUpInt8Q4_1Few_0
+	kernelExpertUpInt8Q4_1Few_1
+	kernelExpertUpInt8Q4_1_0
+	kernelExpertUpInt8Q4_1_1
+	kernelExpertUpF32Q5_0Few
+	kernelExpertUpF32Q5_0
+	kernelExpertUpInt8Q5_0Few_0
+	kernelExpertUpInt8Q5_0Few_1
+	kernelExpertUpInt8Q5_0_0
+	kernelExpertUpInt8Q5_0_1
+	kernelExpertUpF32Q4KFew
+	kernelExpertUpF32Q4K
+	kernelExpertUpInt8Q4KFew_0
+	kernelExpertUpInt8Q4KFew_1
+	kernelExpertUpInt8Q4K_0
+	kernelExpertUpInt8Q4K_1
+	kernelExpertUpF32Q6KFew
+	kernelExpertUpF32Q6K
+	kernelExpertUpInt8Q6KFew_0
+	kernelExpertUpInt8Q6KFew_1
+	kernelExpertUpInt8Q6K_0
+	kernelExpertUpInt8Q6K_1
+	kernelFill
+	kernelLinearF32Bf16Few
+	kernelLinearF32Bf16
+	kernelLinearF32Q8_0Few
+	kernelLinearF32Q8_0
+	kernelLinearInt8Q8_0Short_0
+	kernelLinearInt8Q8_0Short_1
+	kernelLinearInt8Q8_0Few_0
+	kernelLinearInt8Q8_0Few_1
+	kernelLinearInt8Q8_0_0
+	kernelLinearInt8Q8_0_1
+	kernelLinearF32Q4_0Few
+	kernelLinearF32Q4_0
+	kernelLinearInt8Q4_0Short_0
+	kernelLinearInt8Q4_0Short_1
+	kernelLinearInt8Q4_0Few_0
+	kernelLinearInt8Q4_0Few_1
+	kernelLinearInt8Q4_0_0
+	kernelLinearInt8Q4_0_1
+	kernelLinearF32Q4_1Few
+	kernelLinearF32Q4_1
+	kernelLinearInt8Q4_1Short_0
+	kernelLinearInt8Q4_1Short_1
+	kernelLinearInt8Q4_1Few_0
+	kernelLinearInt8Q4_1Few_1
+	kernelLinearInt8Q4_1_0
+	kernelLinearInt8Q4_1_1
+	kernelLinearF32Q5_0Few
+	kernelLinearF32Q5_0
+	kernelLinearInt8Q5_0Short_0
+	kernelLinearInt8Q5_0Short_1
+	kernelLinearInt8Q5_0Few_0
+	kernelLinearInt8Q5_0Few_1
+	kernelLinearInt8Q5_0_0
+	kernelLinearInt8Q5_0_1
+	kernelLinearF32Q4KFew
+	kernelLinearF32Q4K
+	kernelLinearInt8Q4KShort_0
+	kernelLinearInt8Q4KShort_1
+	kernelLinearInt8Q4KFew_0
+	kernelLinearInt8Q4KFew_1
+	kernelLinearInt8Q4K_0
+	kernelLinearInt8Q4K_1
+	kernelLinearF32Q6KFew
+	kernelLinearF32Q6K
+	kernelLinearInt8Q6KShort_0
+	kernelLinearInt8Q6KShort_1
+	kernelLinearInt8Q6KFew_0
+	kernelLinearInt8Q6KFew_1
+	kernelLinearInt8Q6K_0
+	kernelLinearInt8Q6K_1
+	kernelLogitsF32Bf16
+	kernelLogitsF32Q8_0
+	kernelLogitsInt8Q8_0_0
+	kernelLogitsInt8Q8_0_1
+	kernelLogitsF32Q4_0
+	kernelLogitsInt8Q4_0_0
+	kernelLogitsInt8Q4_0_1
+	kernelLogitsF32Q4_1
+	kernelLogitsInt8Q4_1_0
+	kernelLogitsInt8Q4_1_1
+	kernelLogitsF32Q5_0
+	kernelLogitsInt8Q5_0_0
+	kernelLogitsInt8Q5_0_1
+	kernelLogitsF32Q4K
+	kernelLogitsInt8Q4K_0
+	kernelLogitsInt8Q4K_1
+	kernelLogitsF32Q6K
+	kernelLogitsInt8Q6K_0
+	kernelLogitsInt8Q6K_1
+	kernelPackBf16
+	kernelPackQ8_0
+	kernelPackQ4_0
+	kernelPackQ4_1
+	kernelPackQ5_0
+	kernelPackQ4K
+	kernelPackQ6K
+	kernelAttentionSplitsBf16_0
+	kernelAttentionSplitsBf16_1
+	kernelAttentionSplitsF32_0
+	kernelAttentionSplitsF32_1
+	kernelAttentionRowsBf16
+	kernelAttentionRowsF32
+	kernelRmsnormWide
+	kernelRmsnorm
+	kernelResolve
+	kernelRotaryAngles
+	kernelRotaryCache
+	kernelRouteFew
+	kernelRouteMany_0
+	kernelRouteMany_1
+	kernelSample_0
+	kernelSample_1
+	kernelSwiglu
+	kernelUnpackBf16
+	kernelUnpackQ8_0
+	kernelUnpackQ4_0
+	kernelUnpackQ4_1
+	kernelUnpackQ5_0
+	kernelUnpackQ4K
+	kernelUnpackQ6K
+)
 
 // Set is the kernels of cpu-x86-64-v3, loaded.
 type Set struct {
@@ -234,17 +437,17 @@ func New(kernels []op.Kernel, has func(feature string) bool) *Set {
 // Swap takes loaded entry points in the place of those that are launched now, in the same order.
 func (s *Set) Swap(kernels []op.Kernel) { s.kernels = [len(Kernels)]op.Kernel(kernels) }
 
-// Convert: kernels/lib/cpu/base.toml:111.
+// Convert: kernels/lib/cpu/base.toml.
 func (s *Set) Convert(q op.Stream, a op.Convert) {
 	s.launchConvert(q, a)
 }
 
-// Copy: kernels/lib/cpu/base.toml:95.
+// Copy: kernels/lib/cpu/base.toml.
 func (s *Set) Copy(q op.Stream, a op.Copy) {
 	s.launchCopy(q, a)
 }
 
-// Embedding: kernels/lib/cpu/pack.toml:19.
+// Embedding: kernels/lib/cpu/pack.toml.
 func (s *Set) Embedding(q op.Stream, a op.Embedding) {
 	switch a.W.Scheme {
 	case op.SchemeBF16:
@@ -266,8 +469,8 @@ func (s *Set) Embedding(q op.Stream, a op.Embedding) {
 	}
 }
 
-// ExpertDown: kernels/lib/cpu/f32.toml:58, 68;
-// kernels/lib/cpu/int8.toml:73, 84.
+// ExpertDown: kernels/lib/cpu/f32.toml,
+// kernels/lib/cpu/int8.toml.
 func (s *Set) ExpertDown(q op.Stream, a op.ExpertDown) {
 	switch a.W.Scheme {
 	case op.SchemeBF16:
@@ -358,8 +561,8 @@ func (s *Set) ExpertDownNorm(q op.Stream, a op.ExpertDownNorm) bool {
 	return false
 }
 
-// ExpertUp: kernels/lib/cpu/f32.toml:38, 48;
-// kernels/lib/cpu/int8.toml:52, 63.
+// ExpertUp: kernels/lib/cpu/f32.toml,
+// kernels/lib/cpu/int8.toml.
 func (s *Set) ExpertUp(q op.Stream, a op.ExpertUp) {
 	switch a.W.Scheme {
 	case op.SchemeBF16:
@@ -440,7 +643,7 @@ func (s *Set) ExpertUp(q op.Stream, a op.ExpertUp) {
 	}
 }
 
-// Fill: kernels/lib/cpu/base.toml:103.
+// Fill: kernels/lib/cpu/base.toml.
 func (s *Set) Fill(q op.Stream, a op.Fill) {
 	s.launchFill(q, a)
 }
@@ -450,8 +653,8 @@ func (s *Set) GatedLinear(q op.Stream, a op.GatedLinear) bool {
 	return false
 }
 
-// Linear: kernels/lib/cpu/f32.toml:8, 18;
-// kernels/lib/cpu/int8.toml:10, 21, 32.
+// Linear: kernels/lib/cpu/f32.toml,
+// kernels/lib/cpu/int8.toml.
 func (s *Set) Linear(q op.Stream, a op.Linear) {
 	switch a.W.Scheme {
 	case op.SchemeBF16:
@@ -549,8 +752,8 @@ func (s *Set) LinearAdd(q op.Stream, a op.LinearAdd) bool {
 	return false
 }
 
-// Logits: kernels/lib/cpu/f32.toml:28;
-// kernels/lib/cpu/int8.toml:42.
+// Logits: kernels/lib/cpu/f32.toml,
+// kernels/lib/cpu/int8.toml.
 func (s *Set) Logits(q op.Stream, a op.Logits) {
 	switch a.W.Scheme {
 	case op.SchemeBF16:
@@ -617,7 +820,7 @@ func (s *Set) NormRouteUp(q op.Stream, a op.NormRouteUp) bool {
 	return false
 }
 
-// Pack: kernels/lib/cpu/pack.toml:3.
+// Pack: kernels/lib/cpu/pack.toml.
 func (s *Set) Pack(q op.Stream, a op.Pack) {
 	switch a.W.Scheme {
 	case op.SchemeBF16:
@@ -639,7 +842,7 @@ func (s *Set) Pack(q op.Stream, a op.Pack) {
 	}
 }
 
-// PagedAttention: kernels/lib/cpu/base.toml:46, 61, 76, 86.
+// PagedAttention: kernels/lib/cpu/base.toml.
 func (s *Set) PagedAttention(q op.Stream, a op.PagedAttention) {
 	switch {
 	case a.Rows <= 8 && a.KVType == op.BF16:
@@ -653,7 +856,7 @@ func (s *Set) PagedAttention(q op.Stream, a op.PagedAttention) {
 	}
 }
 
-// RMSNorm: kernels/lib/cpu/base.toml:3, 13.
+// RMSNorm: kernels/lib/cpu/base.toml.
 func (s *Set) RMSNorm(q op.Stream, a op.RMSNorm) {
 	switch {
 	case a.Cols >= 2048:
@@ -663,22 +866,22 @@ func (s *Set) RMSNorm(q op.Stream, a op.RMSNorm) {
 	}
 }
 
-// Resolve: kernels/lib/cpu/base.toml:155.
+// Resolve: kernels/lib/cpu/base.toml.
 func (s *Set) Resolve(q op.Stream, a op.Resolve) {
 	s.launchResolve(q, a)
 }
 
-// RotaryAngles: kernels/lib/cpu/base.toml:30.
+// RotaryAngles: kernels/lib/cpu/base.toml.
 func (s *Set) RotaryAngles(q op.Stream, a op.RotaryAngles) {
 	s.launchRotaryAngles(q, a)
 }
 
-// RotaryCache: kernels/lib/cpu/base.toml:37.
+// RotaryCache: kernels/lib/cpu/base.toml.
 func (s *Set) RotaryCache(q op.Stream, a op.RotaryCache) {
 	s.launchRotaryCache(q, a)
 }
 
-// Route: kernels/lib/cpu/base.toml:119, 129.
+// Route: kernels/lib/cpu/base.toml.
 func (s *Set) Route(q op.Stream, a op.Route) {
 	switch {
 	case a.Rows <= 8:
@@ -688,17 +891,17 @@ func (s *Set) Route(q op.Stream, a op.Route) {
 	}
 }
 
-// Sample: kernels/lib/cpu/base.toml:143.
+// Sample: kernels/lib/cpu/base.toml.
 func (s *Set) Sample(q op.Stream, a op.Sample) {
 	s.launchSample(q, a)
 }
 
-// SwiGLU: kernels/lib/cpu/base.toml:22.
+// SwiGLU: kernels/lib/cpu/base.toml.
 func (s *Set) SwiGLU(q op.Stream, a op.SwiGLU) {
 	s.launchSwiglu(q, a)
 }
 
-// Unpack: kernels/lib/cpu/pack.toml:11.
+// Unpack: kernels/lib/cpu/pack.toml.
 func (s *Set) Unpack(q op.Stream, a op.Unpack) {
 	switch a.W.Scheme {
 	case op.SchemeBF16:
@@ -720,1410 +923,1410 @@ func (s *Set) Unpack(q op.Stream, a op.Unpack) {
 	}
 }
 
-// launchConvert: kernels/lib/cpu/base.toml:111.
+// launchConvert: kernels/lib/cpu/base.toml.
 func (s *Set) launchConvert(q op.Stream, a op.Convert) {
 	if g := (op.Grid{X: uint32((a.Count + 16383) / 16384), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Convert)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[0], g)
+		q.Launch(s.kernels[kernelConvert], g)
 	}
 }
 
-// launchCopy: kernels/lib/cpu/base.toml:95.
+// launchCopy: kernels/lib/cpu/base.toml.
 func (s *Set) launchCopy(q op.Stream, a op.Copy) {
 	if g := (op.Grid{X: uint32((a.Bytes + 131071) / 131072), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Copy)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[1], g)
+		q.Launch(s.kernels[kernelCopy], g)
 	}
 }
 
-// launchEmbeddingBf16: kernels/lib/cpu/pack.toml:19.
+// launchEmbeddingBf16: kernels/lib/cpu/pack.toml.
 func (s *Set) launchEmbeddingBf16(q op.Stream, a op.Embedding) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Embedding)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[2], g)
+		q.Launch(s.kernels[kernelEmbeddingBf16], g)
 	}
 }
 
-// launchEmbeddingQ8_0: kernels/lib/cpu/pack.toml:19.
+// launchEmbeddingQ8_0: kernels/lib/cpu/pack.toml.
 func (s *Set) launchEmbeddingQ8_0(q op.Stream, a op.Embedding) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Embedding)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[3], g)
+		q.Launch(s.kernels[kernelEmbeddingQ8_0], g)
 	}
 }
 
-// launchEmbeddingQ4_0: kernels/lib/cpu/pack.toml:19.
+// launchEmbeddingQ4_0: kernels/lib/cpu/pack.toml.
 func (s *Set) launchEmbeddingQ4_0(q op.Stream, a op.Embedding) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Embedding)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[4], g)
+		q.Launch(s.kernels[kernelEmbeddingQ4_0], g)
 	}
 }
 
-// launchEmbeddingQ4_1: kernels/lib/cpu/pack.toml:19.
+// launchEmbeddingQ4_1: kernels/lib/cpu/pack.toml.
 func (s *Set) launchEmbeddingQ4_1(q op.Stream, a op.Embedding) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Embedding)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[5], g)
+		q.Launch(s.kernels[kernelEmbeddingQ4_1], g)
 	}
 }
 
-// launchEmbeddingQ5_0: kernels/lib/cpu/pack.toml:19.
+// launchEmbeddingQ5_0: kernels/lib/cpu/pack.toml.
 func (s *Set) launchEmbeddingQ5_0(q op.Stream, a op.Embedding) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Embedding)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[6], g)
+		q.Launch(s.kernels[kernelEmbeddingQ5_0], g)
 	}
 }
 
-// launchEmbeddingQ4K: kernels/lib/cpu/pack.toml:19.
+// launchEmbeddingQ4K: kernels/lib/cpu/pack.toml.
 func (s *Set) launchEmbeddingQ4K(q op.Stream, a op.Embedding) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Embedding)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[7], g)
+		q.Launch(s.kernels[kernelEmbeddingQ4K], g)
 	}
 }
 
-// launchEmbeddingQ6K: kernels/lib/cpu/pack.toml:19.
+// launchEmbeddingQ6K: kernels/lib/cpu/pack.toml.
 func (s *Set) launchEmbeddingQ6K(q op.Stream, a op.Embedding) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Embedding)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[8], g)
+		q.Launch(s.kernels[kernelEmbeddingQ6K], g)
 	}
 }
 
-// launchExpertDownF32Bf16Few: kernels/lib/cpu/f32.toml:58, order f32_k.
+// launchExpertDownF32Bf16Few: kernels/lib/cpu/f32.toml, order f32_k.
 func (s *Set) launchExpertDownF32Bf16Few(q op.Stream, a op.ExpertDown) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 31) / 32), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.ExpertDown)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[9], g)
+		q.Launch(s.kernels[kernelExpertDownF32Bf16Few], g)
 	}
 }
 
-// launchExpertDownF32Bf16: kernels/lib/cpu/f32.toml:68, order f32_k.
+// launchExpertDownF32Bf16: kernels/lib/cpu/f32.toml, order f32_k.
 func (s *Set) launchExpertDownF32Bf16(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 31) / 32), Y: uint32(a.W.Count), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[10], g)
+		q.Launch(s.kernels[kernelExpertDownF32Bf16_0], g)
 	}
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[11], g)
+		q.Launch(s.kernels[kernelExpertDownF32Bf16_1], g)
 	}
 }
 
-// launchExpertDownF32Q8_0Few: kernels/lib/cpu/f32.toml:58, order f32_k.
+// launchExpertDownF32Q8_0Few: kernels/lib/cpu/f32.toml, order f32_k.
 func (s *Set) launchExpertDownF32Q8_0Few(q op.Stream, a op.ExpertDown) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 31) / 32), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.ExpertDown)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[12], g)
+		q.Launch(s.kernels[kernelExpertDownF32Q8_0Few], g)
 	}
 }
 
-// launchExpertDownF32Q8_0: kernels/lib/cpu/f32.toml:68, order f32_k.
+// launchExpertDownF32Q8_0: kernels/lib/cpu/f32.toml, order f32_k.
 func (s *Set) launchExpertDownF32Q8_0(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 31) / 32), Y: uint32(a.W.Count), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[13], g)
+		q.Launch(s.kernels[kernelExpertDownF32Q8_0_0], g)
 	}
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[14], g)
+		q.Launch(s.kernels[kernelExpertDownF32Q8_0_1], g)
 	}
 }
 
-// launchExpertDownInt8Q8_0Few: kernels/lib/cpu/int8.toml:73, order int8_blocks.
+// launchExpertDownInt8Q8_0Few: kernels/lib/cpu/int8.toml, order int8_blocks.
 func (s *Set) launchExpertDownInt8Q8_0Few(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*int64(a.TopK) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[15], g)
+		q.Launch(s.kernels[kernelExpertDownInt8Q8_0Few_0], g)
 	}
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 31) / 32), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[16], g)
+		q.Launch(s.kernels[kernelExpertDownInt8Q8_0Few_1], g)
 	}
 }
 
-// launchExpertDownInt8Q8_0: kernels/lib/cpu/int8.toml:84, order int8_blocks.
+// launchExpertDownInt8Q8_0: kernels/lib/cpu/int8.toml, order int8_blocks.
 func (s *Set) launchExpertDownInt8Q8_0(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows)*int64(a.TopK)*((int64(a.W.Cols)/32)*2+(int64(a.W.Cols)+8191)/8192)*40 + int64(a.Rows)*int64(a.TopK)*int64(a.W.Rows)*4)}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*int64(a.TopK) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[17], g)
+		q.Launch(s.kernels[kernelExpertDownInt8Q8_0_0], g)
 	}
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 31) / 32), Y: uint32(a.W.Count), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[18], g)
+		q.Launch(s.kernels[kernelExpertDownInt8Q8_0_1], g)
 	}
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[19], g)
+		q.Launch(s.kernels[kernelExpertDownInt8Q8_0_2], g)
 	}
 }
 
-// launchExpertDownF32Q4_0Few: kernels/lib/cpu/f32.toml:58, order f32_k.
+// launchExpertDownF32Q4_0Few: kernels/lib/cpu/f32.toml, order f32_k.
 func (s *Set) launchExpertDownF32Q4_0Few(q op.Stream, a op.ExpertDown) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 31) / 32), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.ExpertDown)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[20], g)
+		q.Launch(s.kernels[kernelExpertDownF32Q4_0Few], g)
 	}
 }
 
-// launchExpertDownF32Q4_0: kernels/lib/cpu/f32.toml:68, order f32_k.
+// launchExpertDownF32Q4_0: kernels/lib/cpu/f32.toml, order f32_k.
 func (s *Set) launchExpertDownF32Q4_0(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 31) / 32), Y: uint32(a.W.Count), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[21], g)
+		q.Launch(s.kernels[kernelExpertDownF32Q4_0_0], g)
 	}
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[22], g)
+		q.Launch(s.kernels[kernelExpertDownF32Q4_0_1], g)
 	}
 }
 
-// launchExpertDownInt8Q4_0Few: kernels/lib/cpu/int8.toml:73, order int8_blocks.
+// launchExpertDownInt8Q4_0Few: kernels/lib/cpu/int8.toml, order int8_blocks.
 func (s *Set) launchExpertDownInt8Q4_0Few(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*int64(a.TopK) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[23], g)
+		q.Launch(s.kernels[kernelExpertDownInt8Q4_0Few_0], g)
 	}
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 31) / 32), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[24], g)
+		q.Launch(s.kernels[kernelExpertDownInt8Q4_0Few_1], g)
 	}
 }
 
-// launchExpertDownInt8Q4_0: kernels/lib/cpu/int8.toml:84, order int8_blocks.
+// launchExpertDownInt8Q4_0: kernels/lib/cpu/int8.toml, order int8_blocks.
 func (s *Set) launchExpertDownInt8Q4_0(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows)*int64(a.TopK)*((int64(a.W.Cols)/32)*2+(int64(a.W.Cols)+8191)/8192)*40 + int64(a.Rows)*int64(a.TopK)*int64(a.W.Rows)*4)}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*int64(a.TopK) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[25], g)
+		q.Launch(s.kernels[kernelExpertDownInt8Q4_0_0], g)
 	}
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 31) / 32), Y: uint32(a.W.Count), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[26], g)
+		q.Launch(s.kernels[kernelExpertDownInt8Q4_0_1], g)
 	}
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[27], g)
+		q.Launch(s.kernels[kernelExpertDownInt8Q4_0_2], g)
 	}
 }
 
-// launchExpertDownF32Q4_1Few: kernels/lib/cpu/f32.toml:58, order f32_k.
+// launchExpertDownF32Q4_1Few: kernels/lib/cpu/f32.toml, order f32_k.
 func (s *Set) launchExpertDownF32Q4_1Few(q op.Stream, a op.ExpertDown) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 31) / 32), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.ExpertDown)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[28], g)
+		q.Launch(s.kernels[kernelExpertDownF32Q4_1Few], g)
 	}
 }
 
-// launchExpertDownF32Q4_1: kernels/lib/cpu/f32.toml:68, order f32_k.
+// launchExpertDownF32Q4_1: kernels/lib/cpu/f32.toml, order f32_k.
 func (s *Set) launchExpertDownF32Q4_1(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 31) / 32), Y: uint32(a.W.Count), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[29], g)
+		q.Launch(s.kernels[kernelExpertDownF32Q4_1_0], g)
 	}
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[30], g)
+		q.Launch(s.kernels[kernelExpertDownF32Q4_1_1], g)
 	}
 }
 
-// launchExpertDownInt8Q4_1Few: kernels/lib/cpu/int8.toml:73, order int8_blocks.
+// launchExpertDownInt8Q4_1Few: kernels/lib/cpu/int8.toml, order int8_blocks.
 func (s *Set) launchExpertDownInt8Q4_1Few(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*int64(a.TopK) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[31], g)
+		q.Launch(s.kernels[kernelExpertDownInt8Q4_1Few_0], g)
 	}
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 31) / 32), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[32], g)
+		q.Launch(s.kernels[kernelExpertDownInt8Q4_1Few_1], g)
 	}
 }
 
-// launchExpertDownInt8Q4_1: kernels/lib/cpu/int8.toml:84, order int8_blocks.
+// launchExpertDownInt8Q4_1: kernels/lib/cpu/int8.toml, order int8_blocks.
 func (s *Set) launchExpertDownInt8Q4_1(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows)*int64(a.TopK)*((int64(a.W.Cols)/32)*2+(int64(a.W.Cols)+8191)/8192)*40 + int64(a.Rows)*int64(a.TopK)*int64(a.W.Rows)*4)}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*int64(a.TopK) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[33], g)
+		q.Launch(s.kernels[kernelExpertDownInt8Q4_1_0], g)
 	}
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 31) / 32), Y: uint32(a.W.Count), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[34], g)
+		q.Launch(s.kernels[kernelExpertDownInt8Q4_1_1], g)
 	}
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[35], g)
+		q.Launch(s.kernels[kernelExpertDownInt8Q4_1_2], g)
 	}
 }
 
-// launchExpertDownF32Q5_0Few: kernels/lib/cpu/f32.toml:58, order f32_k.
+// launchExpertDownF32Q5_0Few: kernels/lib/cpu/f32.toml, order f32_k.
 func (s *Set) launchExpertDownF32Q5_0Few(q op.Stream, a op.ExpertDown) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 31) / 32), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.ExpertDown)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[36], g)
+		q.Launch(s.kernels[kernelExpertDownF32Q5_0Few], g)
 	}
 }
 
-// launchExpertDownF32Q5_0: kernels/lib/cpu/f32.toml:68, order f32_k.
+// launchExpertDownF32Q5_0: kernels/lib/cpu/f32.toml, order f32_k.
 func (s *Set) launchExpertDownF32Q5_0(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 31) / 32), Y: uint32(a.W.Count), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[37], g)
+		q.Launch(s.kernels[kernelExpertDownF32Q5_0_0], g)
 	}
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[38], g)
+		q.Launch(s.kernels[kernelExpertDownF32Q5_0_1], g)
 	}
 }
 
-// launchExpertDownInt8Q5_0Few: kernels/lib/cpu/int8.toml:73, order int8_blocks.
+// launchExpertDownInt8Q5_0Few: kernels/lib/cpu/int8.toml, order int8_blocks.
 func (s *Set) launchExpertDownInt8Q5_0Few(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*int64(a.TopK) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[39], g)
+		q.Launch(s.kernels[kernelExpertDownInt8Q5_0Few_0], g)
 	}
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 31) / 32), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[40], g)
+		q.Launch(s.kernels[kernelExpertDownInt8Q5_0Few_1], g)
 	}
 }
 
-// launchExpertDownInt8Q5_0: kernels/lib/cpu/int8.toml:84, order int8_blocks.
+// launchExpertDownInt8Q5_0: kernels/lib/cpu/int8.toml, order int8_blocks.
 func (s *Set) launchExpertDownInt8Q5_0(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows)*int64(a.TopK)*((int64(a.W.Cols)/32)*2+(int64(a.W.Cols)+8191)/8192)*40 + int64(a.Rows)*int64(a.TopK)*int64(a.W.Rows)*4)}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*int64(a.TopK) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[41], g)
+		q.Launch(s.kernels[kernelExpertDownInt8Q5_0_0], g)
 	}
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 31) / 32), Y: uint32(a.W.Count), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[42], g)
+		q.Launch(s.kernels[kernelExpertDownInt8Q5_0_1], g)
 	}
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[43], g)
+		q.Launch(s.kernels[kernelExpertDownInt8Q5_0_2], g)
 	}
 }
 
-// launchExpertDownF32Q4KFew: kernels/lib/cpu/f32.toml:58, order f32_k.
+// launchExpertDownF32Q4KFew: kernels/lib/cpu/f32.toml, order f32_k.
 func (s *Set) launchExpertDownF32Q4KFew(q op.Stream, a op.ExpertDown) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 31) / 32), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.ExpertDown)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[44], g)
+		q.Launch(s.kernels[kernelExpertDownF32Q4KFew], g)
 	}
 }
 
-// launchExpertDownF32Q4K: kernels/lib/cpu/f32.toml:68, order f32_k.
+// launchExpertDownF32Q4K: kernels/lib/cpu/f32.toml, order f32_k.
 func (s *Set) launchExpertDownF32Q4K(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 31) / 32), Y: uint32(a.W.Count), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[45], g)
+		q.Launch(s.kernels[kernelExpertDownF32Q4K_0], g)
 	}
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[46], g)
+		q.Launch(s.kernels[kernelExpertDownF32Q4K_1], g)
 	}
 }
 
-// launchExpertDownInt8Q4KFew: kernels/lib/cpu/int8.toml:73, order int8_blocks.
+// launchExpertDownInt8Q4KFew: kernels/lib/cpu/int8.toml, order int8_blocks.
 func (s *Set) launchExpertDownInt8Q4KFew(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*int64(a.TopK) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[47], g)
+		q.Launch(s.kernels[kernelExpertDownInt8Q4KFew_0], g)
 	}
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 31) / 32), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[48], g)
+		q.Launch(s.kernels[kernelExpertDownInt8Q4KFew_1], g)
 	}
 }
 
-// launchExpertDownInt8Q4K: kernels/lib/cpu/int8.toml:84, order int8_blocks.
+// launchExpertDownInt8Q4K: kernels/lib/cpu/int8.toml, order int8_blocks.
 func (s *Set) launchExpertDownInt8Q4K(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows)*int64(a.TopK)*((int64(a.W.Cols)/32)*2+(int64(a.W.Cols)+8191)/8192)*40 + int64(a.Rows)*int64(a.TopK)*int64(a.W.Rows)*4)}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*int64(a.TopK) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[49], g)
+		q.Launch(s.kernels[kernelExpertDownInt8Q4K_0], g)
 	}
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 31) / 32), Y: uint32(a.W.Count), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[50], g)
+		q.Launch(s.kernels[kernelExpertDownInt8Q4K_1], g)
 	}
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[51], g)
+		q.Launch(s.kernels[kernelExpertDownInt8Q4K_2], g)
 	}
 }
 
-// launchExpertDownF32Q6KFew: kernels/lib/cpu/f32.toml:58, order f32_k.
+// launchExpertDownF32Q6KFew: kernels/lib/cpu/f32.toml, order f32_k.
 func (s *Set) launchExpertDownF32Q6KFew(q op.Stream, a op.ExpertDown) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 31) / 32), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.ExpertDown)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[52], g)
+		q.Launch(s.kernels[kernelExpertDownF32Q6KFew], g)
 	}
 }
 
-// launchExpertDownF32Q6K: kernels/lib/cpu/f32.toml:68, order f32_k.
+// launchExpertDownF32Q6K: kernels/lib/cpu/f32.toml, order f32_k.
 func (s *Set) launchExpertDownF32Q6K(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 31) / 32), Y: uint32(a.W.Count), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[53], g)
+		q.Launch(s.kernels[kernelExpertDownF32Q6K_0], g)
 	}
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[54], g)
+		q.Launch(s.kernels[kernelExpertDownF32Q6K_1], g)
 	}
 }
 
-// launchExpertDownInt8Q6KFew: kernels/lib/cpu/int8.toml:73, order int8_blocks.
+// launchExpertDownInt8Q6KFew: kernels/lib/cpu/int8.toml, order int8_blocks.
 func (s *Set) launchExpertDownInt8Q6KFew(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 44)}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*int64(a.TopK) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[55], g)
+		q.Launch(s.kernels[kernelExpertDownInt8Q6KFew_0], g)
 	}
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 31) / 32), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[56], g)
+		q.Launch(s.kernels[kernelExpertDownInt8Q6KFew_1], g)
 	}
 }
 
-// launchExpertDownInt8Q6K: kernels/lib/cpu/int8.toml:84, order int8_blocks.
+// launchExpertDownInt8Q6K: kernels/lib/cpu/int8.toml, order int8_blocks.
 func (s *Set) launchExpertDownInt8Q6K(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows)*int64(a.TopK)*((int64(a.W.Cols)/32)*2+(int64(a.W.Cols)+8191)/8192)*44 + int64(a.Rows)*int64(a.TopK)*int64(a.W.Rows)*4)}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*int64(a.TopK) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[57], g)
+		q.Launch(s.kernels[kernelExpertDownInt8Q6K_0], g)
 	}
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 31) / 32), Y: uint32(a.W.Count), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[58], g)
+		q.Launch(s.kernels[kernelExpertDownInt8Q6K_1], g)
 	}
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[59], g)
+		q.Launch(s.kernels[kernelExpertDownInt8Q6K_2], g)
 	}
 }
 
-// launchExpertUpF32Bf16Few: kernels/lib/cpu/f32.toml:38, order f32_k.
+// launchExpertUpF32Bf16Few: kernels/lib/cpu/f32.toml, order f32_k.
 func (s *Set) launchExpertUpF32Bf16Few(q op.Stream, a op.ExpertUp) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows)/2 + 31) / 32), Y: uint32(int64(a.Rows) * int64(a.TopK)), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[60], g)
+		q.Launch(s.kernels[kernelExpertUpF32Bf16Few], g)
 	}
 }
 
-// launchExpertUpF32Bf16: kernels/lib/cpu/f32.toml:48, order f32_k.
+// launchExpertUpF32Bf16: kernels/lib/cpu/f32.toml, order f32_k.
 func (s *Set) launchExpertUpF32Bf16(q op.Stream, a op.ExpertUp) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows)/2 + 31) / 32), Y: uint32(a.W.Count), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[61], g)
+		q.Launch(s.kernels[kernelExpertUpF32Bf16], g)
 	}
 }
 
-// launchExpertUpF32Q8_0Few: kernels/lib/cpu/f32.toml:38, order f32_k.
+// launchExpertUpF32Q8_0Few: kernels/lib/cpu/f32.toml, order f32_k.
 func (s *Set) launchExpertUpF32Q8_0Few(q op.Stream, a op.ExpertUp) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows)/2 + 31) / 32), Y: uint32(int64(a.Rows) * int64(a.TopK)), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[62], g)
+		q.Launch(s.kernels[kernelExpertUpF32Q8_0Few], g)
 	}
 }
 
-// launchExpertUpF32Q8_0: kernels/lib/cpu/f32.toml:48, order f32_k.
+// launchExpertUpF32Q8_0: kernels/lib/cpu/f32.toml, order f32_k.
 func (s *Set) launchExpertUpF32Q8_0(q op.Stream, a op.ExpertUp) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows)/2 + 31) / 32), Y: uint32(a.W.Count), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[63], g)
+		q.Launch(s.kernels[kernelExpertUpF32Q8_0], g)
 	}
 }
 
-// launchExpertUpInt8Q8_0Few: kernels/lib/cpu/int8.toml:52, order int8_blocks.
+// launchExpertUpInt8Q8_0Few: kernels/lib/cpu/int8.toml, order int8_blocks.
 func (s *Set) launchExpertUpInt8Q8_0Few(q op.Stream, a op.ExpertUp) {
 	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertUp)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[64], g)
+		q.Launch(s.kernels[kernelExpertUpInt8Q8_0Few_0], g)
 	}
 	if g := (op.Grid{X: uint32((int64(a.W.Rows)/2 + 31) / 32), Y: uint32(int64(a.Rows) * int64(a.TopK)), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsExpertUp)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[65], g)
+		q.Launch(s.kernels[kernelExpertUpInt8Q8_0Few_1], g)
 	}
 }
 
-// launchExpertUpInt8Q8_0: kernels/lib/cpu/int8.toml:63, order int8_blocks.
+// launchExpertUpInt8Q8_0: kernels/lib/cpu/int8.toml, order int8_blocks.
 func (s *Set) launchExpertUpInt8Q8_0(q op.Stream, a op.ExpertUp) {
 	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertUp)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[66], g)
+		q.Launch(s.kernels[kernelExpertUpInt8Q8_0_0], g)
 	}
 	if g := (op.Grid{X: uint32((int64(a.W.Rows)/2 + 31) / 32), Y: uint32(a.W.Count), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsExpertUp)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[67], g)
+		q.Launch(s.kernels[kernelExpertUpInt8Q8_0_1], g)
 	}
 }
 
-// launchExpertUpF32Q4_0Few: kernels/lib/cpu/f32.toml:38, order f32_k.
+// launchExpertUpF32Q4_0Few: kernels/lib/cpu/f32.toml, order f32_k.
 func (s *Set) launchExpertUpF32Q4_0Few(q op.Stream, a op.ExpertUp) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows)/2 + 31) / 32), Y: uint32(int64(a.Rows) * int64(a.TopK)), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[68], g)
+		q.Launch(s.kernels[kernelExpertUpF32Q4_0Few], g)
 	}
 }
 
-// launchExpertUpF32Q4_0: kernels/lib/cpu/f32.toml:48, order f32_k.
+// launchExpertUpF32Q4_0: kernels/lib/cpu/f32.toml, order f32_k.
 func (s *Set) launchExpertUpF32Q4_0(q op.Stream, a op.ExpertUp) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows)/2 + 31) / 32), Y: uint32(a.W.Count), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[69], g)
+		q.Launch(s.kernels[kernelExpertUpF32Q4_0], g)
 	}
 }
 
-// launchExpertUpInt8Q4_0Few: kernels/lib/cpu/int8.toml:52, order int8_blocks.
+// launchExpertUpInt8Q4_0Few: kernels/lib/cpu/int8.toml, order int8_blocks.
 func (s *Set) launchExpertUpInt8Q4_0Few(q op.Stream, a op.ExpertUp) {
 	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertUp)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[70], g)
+		q.Launch(s.kernels[kernelExpertUpInt8Q4_0Few_0], g)
 	}
 	if g := (op.Grid{X: uint32((int64(a.W.Rows)/2 + 31) / 32), Y: uint32(int64(a.Rows) * int64(a.TopK)), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsExpertUp)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[71], g)
+		q.Launch(s.kernels[kernelExpertUpInt8Q4_0Few_1], g)
 	}
 }
 
-// launchExpertUpInt8Q4_0: kernels/lib/cpu/int8.toml:63, order int8_blocks.
+// launchExpertUpInt8Q4_0: kernels/lib/cpu/int8.toml, order int8_blocks.
 func (s *Set) launchExpertUpInt8Q4_0(q op.Stream, a op.ExpertUp) {
 	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertUp)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[72], g)
+		q.Launch(s.kernels[kernelExpertUpInt8Q4_0_0], g)
 	}
 	if g := (op.Grid{X: uint32((int64(a.W.Rows)/2 + 31) / 32), Y: uint32(a.W.Count), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsExpertUp)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[73], g)
+		q.Launch(s.kernels[kernelExpertUpInt8Q4_0_1], g)
 	}
 }
 
-// launchExpertUpF32Q4_1Few: kernels/lib/cpu/f32.toml:38, order f32_k.
+// launchExpertUpF32Q4_1Few: kernels/lib/cpu/f32.toml, order f32_k.
 func (s *Set) launchExpertUpF32Q4_1Few(q op.Stream, a op.ExpertUp) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows)/2 + 31) / 32), Y: uint32(int64(a.Rows) * int64(a.TopK)), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[74], g)
+		q.Launch(s.kernels[kernelExpertUpF32Q4_1Few], g)
 	}
 }
 
-// launchExpertUpF32Q4_1: kernels/lib/cpu/f32.toml:48, order f32_k.
+// launchExpertUpF32Q4_1: kernels/lib/cpu/f32.toml, order f32_k.
 func (s *Set) launchExpertUpF32Q4_1(q op.Stream, a op.ExpertUp) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows)/2 + 31) / 32), Y: uint32(a.W.Count), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[75], g)
+		q.Launch(s.kernels[kernelExpertUpF32Q4_1], g)
 	}
 }
 
-// launchExpertUpInt8Q4_1Few: kernels/lib/cpu/int8.toml:52, order int8_blocks.
+// launchExpertUpInt8Q4_1Few: kernels/lib/cpu/int8.toml, order int8_blocks.
 func (s *Set) launchExpertUpInt8Q4_1Few(q op.Stream, a op.ExpertUp) {
 	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertUp)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[76], g)
+		q.Launch(s.kernels[kernelExpertUpInt8Q4_1Few_0], g)
 	}
 	if g := (op.Grid{X: uint32((int64(a.W.Rows)/2 + 31) / 32), Y: uint32(int64(a.Rows) * int64(a.TopK)), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsExpertUp)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[77], g)
+		q.Launch(s.kernels[kernelExpertUpInt8Q4_1Few_1], g)
 	}
 }
 
-// launchExpertUpInt8Q4_1: kernels/lib/cpu/int8.toml:63, order int8_blocks.
+// launchExpertUpInt8Q4_1: kernels/lib/cpu/int8.toml, order int8_blocks.
 func (s *Set) launchExpertUpInt8Q4_1(q op.Stream, a op.ExpertUp) {
 	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertUp)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[78], g)
+		q.Launch(s.kernels[kernelExpertUpInt8Q4_1_0], g)
 	}
 	if g := (op.Grid{X: uint32((int64(a.W.Rows)/2 + 31) / 32), Y: uint32(a.W.Count), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsExpertUp)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[79], g)
+		q.Launch(s.kernels[kernelExpertUpInt8Q4_1_1], g)
 	}
 }
 
-// launchExpertUpF32Q5_0Few: kernels/lib/cpu/f32.toml:38, order f32_k.
+// launchExpertUpF32Q5_0Few: kernels/lib/cpu/f32.toml, order f32_k.
 func (s *Set) launchExpertUpF32Q5_0Few(q op.Stream, a op.ExpertUp) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows)/2 + 31) / 32), Y: uint32(int64(a.Rows) * int64(a.TopK)), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[80], g)
+		q.Launch(s.kernels[kernelExpertUpF32Q5_0Few], g)
 	}
 }
 
-// launchExpertUpF32Q5_0: kernels/lib/cpu/f32.toml:48, order f32_k.
+// launchExpertUpF32Q5_0: kernels/lib/cpu/f32.toml, order f32_k.
 func (s *Set) launchExpertUpF32Q5_0(q op.Stream, a op.ExpertUp) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows)/2 + 31) / 32), Y: uint32(a.W.Count), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[81], g)
+		q.Launch(s.kernels[kernelExpertUpF32Q5_0], g)
 	}
 }
 
-// launchExpertUpInt8Q5_0Few: kernels/lib/cpu/int8.toml:52, order int8_blocks.
+// launchExpertUpInt8Q5_0Few: kernels/lib/cpu/int8.toml, order int8_blocks.
 func (s *Set) launchExpertUpInt8Q5_0Few(q op.Stream, a op.ExpertUp) {
 	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertUp)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[82], g)
+		q.Launch(s.kernels[kernelExpertUpInt8Q5_0Few_0], g)
 	}
 	if g := (op.Grid{X: uint32((int64(a.W.Rows)/2 + 31) / 32), Y: uint32(int64(a.Rows) * int64(a.TopK)), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsExpertUp)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[83], g)
+		q.Launch(s.kernels[kernelExpertUpInt8Q5_0Few_1], g)
 	}
 }
 
-// launchExpertUpInt8Q5_0: kernels/lib/cpu/int8.toml:63, order int8_blocks.
+// launchExpertUpInt8Q5_0: kernels/lib/cpu/int8.toml, order int8_blocks.
 func (s *Set) launchExpertUpInt8Q5_0(q op.Stream, a op.ExpertUp) {
 	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertUp)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[84], g)
+		q.Launch(s.kernels[kernelExpertUpInt8Q5_0_0], g)
 	}
 	if g := (op.Grid{X: uint32((int64(a.W.Rows)/2 + 31) / 32), Y: uint32(a.W.Count), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsExpertUp)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[85], g)
+		q.Launch(s.kernels[kernelExpertUpInt8Q5_0_1], g)
 	}
 }
 
-// launchExpertUpF32Q4KFew: kernels/lib/cpu/f32.toml:38, order f32_k.
+// launchExpertUpF32Q4KFew: kernels/lib/cpu/f32.toml, order f32_k.
 func (s *Set) launchExpertUpF32Q4KFew(q op.Stream, a op.ExpertUp) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows)/2 + 31) / 32), Y: uint32(int64(a.Rows) * int64(a.TopK)), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[86], g)
+		q.Launch(s.kernels[kernelExpertUpF32Q4KFew], g)
 	}
 }
 
-// launchExpertUpF32Q4K: kernels/lib/cpu/f32.toml:48, order f32_k.
+// launchExpertUpF32Q4K: kernels/lib/cpu/f32.toml, order f32_k.
 func (s *Set) launchExpertUpF32Q4K(q op.Stream, a op.ExpertUp) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows)/2 + 31) / 32), Y: uint32(a.W.Count), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[87], g)
+		q.Launch(s.kernels[kernelExpertUpF32Q4K], g)
 	}
 }
 
-// launchExpertUpInt8Q4KFew: kernels/lib/cpu/int8.toml:52, order int8_blocks.
+// launchExpertUpInt8Q4KFew: kernels/lib/cpu/int8.toml, order int8_blocks.
 func (s *Set) launchExpertUpInt8Q4KFew(q op.Stream, a op.ExpertUp) {
 	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertUp)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[88], g)
+		q.Launch(s.kernels[kernelExpertUpInt8Q4KFew_0], g)
 	}
 	if g := (op.Grid{X: uint32((int64(a.W.Rows)/2 + 31) / 32), Y: uint32(int64(a.Rows) * int64(a.TopK)), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsExpertUp)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[89], g)
+		q.Launch(s.kernels[kernelExpertUpInt8Q4KFew_1], g)
 	}
 }
 
-// launchExpertUpInt8Q4K: kernels/lib/cpu/int8.toml:63, order int8_blocks.
+// launchExpertUpInt8Q4K: kernels/lib/cpu/int8.toml, order int8_blocks.
 func (s *Set) launchExpertUpInt8Q4K(q op.Stream, a op.ExpertUp) {
 	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertUp)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[90], g)
+		q.Launch(s.kernels[kernelExpertUpInt8Q4K_0], g)
 	}
 	if g := (op.Grid{X: uint32((int64(a.W.Rows)/2 + 31) / 32), Y: uint32(a.W.Count), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsExpertUp)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[91], g)
+		q.Launch(s.kernels[kernelExpertUpInt8Q4K_1], g)
 	}
 }
 
-// launchExpertUpF32Q6KFew: kernels/lib/cpu/f32.toml:38, order f32_k.
+// launchExpertUpF32Q6KFew: kernels/lib/cpu/f32.toml, order f32_k.
 func (s *Set) launchExpertUpF32Q6KFew(q op.Stream, a op.ExpertUp) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows)/2 + 31) / 32), Y: uint32(int64(a.Rows) * int64(a.TopK)), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[92], g)
+		q.Launch(s.kernels[kernelExpertUpF32Q6KFew], g)
 	}
 }
 
-// launchExpertUpF32Q6K: kernels/lib/cpu/f32.toml:48, order f32_k.
+// launchExpertUpF32Q6K: kernels/lib/cpu/f32.toml, order f32_k.
 func (s *Set) launchExpertUpF32Q6K(q op.Stream, a op.ExpertUp) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows)/2 + 31) / 32), Y: uint32(a.W.Count), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[93], g)
+		q.Launch(s.kernels[kernelExpertUpF32Q6K], g)
 	}
 }
 
-// launchExpertUpInt8Q6KFew: kernels/lib/cpu/int8.toml:52, order int8_blocks.
+// launchExpertUpInt8Q6KFew: kernels/lib/cpu/int8.toml, order int8_blocks.
 func (s *Set) launchExpertUpInt8Q6KFew(q op.Stream, a op.ExpertUp) {
 	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 44)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertUp)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[94], g)
+		q.Launch(s.kernels[kernelExpertUpInt8Q6KFew_0], g)
 	}
 	if g := (op.Grid{X: uint32((int64(a.W.Rows)/2 + 31) / 32), Y: uint32(int64(a.Rows) * int64(a.TopK)), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsExpertUp)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[95], g)
+		q.Launch(s.kernels[kernelExpertUpInt8Q6KFew_1], g)
 	}
 }
 
-// launchExpertUpInt8Q6K: kernels/lib/cpu/int8.toml:63, order int8_blocks.
+// launchExpertUpInt8Q6K: kernels/lib/cpu/int8.toml, order int8_blocks.
 func (s *Set) launchExpertUpInt8Q6K(q op.Stream, a op.ExpertUp) {
 	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 44)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertUp)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[96], g)
+		q.Launch(s.kernels[kernelExpertUpInt8Q6K_0], g)
 	}
 	if g := (op.Grid{X: uint32((int64(a.W.Rows)/2 + 31) / 32), Y: uint32(a.W.Count), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsExpertUp)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[97], g)
+		q.Launch(s.kernels[kernelExpertUpInt8Q6K_1], g)
 	}
 }
 
-// launchFill: kernels/lib/cpu/base.toml:103.
+// launchFill: kernels/lib/cpu/base.toml.
 func (s *Set) launchFill(q op.Stream, a op.Fill) {
 	if g := (op.Grid{X: uint32((a.Count + 32767) / 32768), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Fill)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[98], g)
+		q.Launch(s.kernels[kernelFill], g)
 	}
 }
 
-// launchLinearF32Bf16Few: kernels/lib/cpu/f32.toml:8, order f32_k.
+// launchLinearF32Bf16Few: kernels/lib/cpu/f32.toml, order f32_k.
 func (s *Set) launchLinearF32Bf16Few(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*2 - 1) / (16 * 2)), Y: uint32((int64(a.Rows) + 8 - 1) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[99], g)
+		q.Launch(s.kernels[kernelLinearF32Bf16Few], g)
 	}
 }
 
-// launchLinearF32Bf16: kernels/lib/cpu/f32.toml:18, order f32_k.
+// launchLinearF32Bf16: kernels/lib/cpu/f32.toml, order f32_k.
 func (s *Set) launchLinearF32Bf16(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*4 - 1) / (16 * 4)), Y: uint32((int64(a.Rows) + 64 - 1) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[100], g)
+		q.Launch(s.kernels[kernelLinearF32Bf16], g)
 	}
 }
 
-// launchLinearF32Q8_0Few: kernels/lib/cpu/f32.toml:8, order f32_k.
+// launchLinearF32Q8_0Few: kernels/lib/cpu/f32.toml, order f32_k.
 func (s *Set) launchLinearF32Q8_0Few(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*2 - 1) / (16 * 2)), Y: uint32((int64(a.Rows) + 8 - 1) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[101], g)
+		q.Launch(s.kernels[kernelLinearF32Q8_0Few], g)
 	}
 }
 
-// launchLinearF32Q8_0: kernels/lib/cpu/f32.toml:18, order f32_k.
+// launchLinearF32Q8_0: kernels/lib/cpu/f32.toml, order f32_k.
 func (s *Set) launchLinearF32Q8_0(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*4 - 1) / (16 * 4)), Y: uint32((int64(a.Rows) + 64 - 1) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[102], g)
+		q.Launch(s.kernels[kernelLinearF32Q8_0], g)
 	}
 }
 
-// launchLinearInt8Q8_0Short: kernels/lib/cpu/int8.toml:10, order int8_blocks.
+// launchLinearInt8Q8_0Short: kernels/lib/cpu/int8.toml, order int8_blocks.
 func (s *Set) launchLinearInt8Q8_0Short(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[103], g)
+		q.Launch(s.kernels[kernelLinearInt8Q8_0Short_0], g)
 	}
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*6 - 1) / (16 * 6)), Y: uint32((int64(a.Rows) + 8 - 1) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[104], g)
+		q.Launch(s.kernels[kernelLinearInt8Q8_0Short_1], g)
 	}
 }
 
-// launchLinearInt8Q8_0Few: kernels/lib/cpu/int8.toml:21, order int8_blocks.
+// launchLinearInt8Q8_0Few: kernels/lib/cpu/int8.toml, order int8_blocks.
 func (s *Set) launchLinearInt8Q8_0Few(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[105], g)
+		q.Launch(s.kernels[kernelLinearInt8Q8_0Few_0], g)
 	}
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*2 - 1) / (16 * 2)), Y: uint32((int64(a.Rows) + 8 - 1) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[106], g)
+		q.Launch(s.kernels[kernelLinearInt8Q8_0Few_1], g)
 	}
 }
 
-// launchLinearInt8Q8_0: kernels/lib/cpu/int8.toml:32, order int8_blocks.
+// launchLinearInt8Q8_0: kernels/lib/cpu/int8.toml, order int8_blocks.
 func (s *Set) launchLinearInt8Q8_0(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[107], g)
+		q.Launch(s.kernels[kernelLinearInt8Q8_0_0], g)
 	}
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*4 - 1) / (16 * 4)), Y: uint32((int64(a.Rows) + 64 - 1) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[108], g)
+		q.Launch(s.kernels[kernelLinearInt8Q8_0_1], g)
 	}
 }
 
-// launchLinearF32Q4_0Few: kernels/lib/cpu/f32.toml:8, order f32_k.
+// launchLinearF32Q4_0Few: kernels/lib/cpu/f32.toml, order f32_k.
 func (s *Set) launchLinearF32Q4_0Few(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*2 - 1) / (16 * 2)), Y: uint32((int64(a.Rows) + 8 - 1) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[109], g)
+		q.Launch(s.kernels[kernelLinearF32Q4_0Few], g)
 	}
 }
 
-// launchLinearF32Q4_0: kernels/lib/cpu/f32.toml:18, order f32_k.
+// launchLinearF32Q4_0: kernels/lib/cpu/f32.toml, order f32_k.
 func (s *Set) launchLinearF32Q4_0(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*4 - 1) / (16 * 4)), Y: uint32((int64(a.Rows) + 64 - 1) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[110], g)
+		q.Launch(s.kernels[kernelLinearF32Q4_0], g)
 	}
 }
 
-// launchLinearInt8Q4_0Short: kernels/lib/cpu/int8.toml:10, order int8_blocks.
+// launchLinearInt8Q4_0Short: kernels/lib/cpu/int8.toml, order int8_blocks.
 func (s *Set) launchLinearInt8Q4_0Short(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[111], g)
+		q.Launch(s.kernels[kernelLinearInt8Q4_0Short_0], g)
 	}
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*6 - 1) / (16 * 6)), Y: uint32((int64(a.Rows) + 8 - 1) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[112], g)
+		q.Launch(s.kernels[kernelLinearInt8Q4_0Short_1], g)
 	}
 }
 
-// launchLinearInt8Q4_0Few: kernels/lib/cpu/int8.toml:21, order int8_blocks.
+// launchLinearInt8Q4_0Few: kernels/lib/cpu/int8.toml, order int8_blocks.
 func (s *Set) launchLinearInt8Q4_0Few(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[113], g)
+		q.Launch(s.kernels[kernelLinearInt8Q4_0Few_0], g)
 	}
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*2 - 1) / (16 * 2)), Y: uint32((int64(a.Rows) + 8 - 1) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[114], g)
+		q.Launch(s.kernels[kernelLinearInt8Q4_0Few_1], g)
 	}
 }
 
-// launchLinearInt8Q4_0: kernels/lib/cpu/int8.toml:32, order int8_blocks.
+// launchLinearInt8Q4_0: kernels/lib/cpu/int8.toml, order int8_blocks.
 func (s *Set) launchLinearInt8Q4_0(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[115], g)
+		q.Launch(s.kernels[kernelLinearInt8Q4_0_0], g)
 	}
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*4 - 1) / (16 * 4)), Y: uint32((int64(a.Rows) + 64 - 1) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[116], g)
+		q.Launch(s.kernels[kernelLinearInt8Q4_0_1], g)
 	}
 }
 
-// launchLinearF32Q4_1Few: kernels/lib/cpu/f32.toml:8, order f32_k.
+// launchLinearF32Q4_1Few: kernels/lib/cpu/f32.toml, order f32_k.
 func (s *Set) launchLinearF32Q4_1Few(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*2 - 1) / (16 * 2)), Y: uint32((int64(a.Rows) + 8 - 1) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[117], g)
+		q.Launch(s.kernels[kernelLinearF32Q4_1Few], g)
 	}
 }
 
-// launchLinearF32Q4_1: kernels/lib/cpu/f32.toml:18, order f32_k.
+// launchLinearF32Q4_1: kernels/lib/cpu/f32.toml, order f32_k.
 func (s *Set) launchLinearF32Q4_1(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*4 - 1) / (16 * 4)), Y: uint32((int64(a.Rows) + 64 - 1) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[118], g)
+		q.Launch(s.kernels[kernelLinearF32Q4_1], g)
 	}
 }
 
-// launchLinearInt8Q4_1Short: kernels/lib/cpu/int8.toml:10, order int8_blocks.
+// launchLinearInt8Q4_1Short: kernels/lib/cpu/int8.toml, order int8_blocks.
 func (s *Set) launchLinearInt8Q4_1Short(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[119], g)
+		q.Launch(s.kernels[kernelLinearInt8Q4_1Short_0], g)
 	}
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*6 - 1) / (16 * 6)), Y: uint32((int64(a.Rows) + 8 - 1) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[120], g)
+		q.Launch(s.kernels[kernelLinearInt8Q4_1Short_1], g)
 	}
 }
 
-// launchLinearInt8Q4_1Few: kernels/lib/cpu/int8.toml:21, order int8_blocks.
+// launchLinearInt8Q4_1Few: kernels/lib/cpu/int8.toml, order int8_blocks.
 func (s *Set) launchLinearInt8Q4_1Few(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[121], g)
+		q.Launch(s.kernels[kernelLinearInt8Q4_1Few_0], g)
 	}
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*2 - 1) / (16 * 2)), Y: uint32((int64(a.Rows) + 8 - 1) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[122], g)
+		q.Launch(s.kernels[kernelLinearInt8Q4_1Few_1], g)
 	}
 }
 
-// launchLinearInt8Q4_1: kernels/lib/cpu/int8.toml:32, order int8_blocks.
+// launchLinearInt8Q4_1: kernels/lib/cpu/int8.toml, order int8_blocks.
 func (s *Set) launchLinearInt8Q4_1(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[123], g)
+		q.Launch(s.kernels[kernelLinearInt8Q4_1_0], g)
 	}
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*4 - 1) / (16 * 4)), Y: uint32((int64(a.Rows) + 64 - 1) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[124], g)
+		q.Launch(s.kernels[kernelLinearInt8Q4_1_1], g)
 	}
 }
 
-// launchLinearF32Q5_0Few: kernels/lib/cpu/f32.toml:8, order f32_k.
+// launchLinearF32Q5_0Few: kernels/lib/cpu/f32.toml, order f32_k.
 func (s *Set) launchLinearF32Q5_0Few(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*2 - 1) / (16 * 2)), Y: uint32((int64(a.Rows) + 8 - 1) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[125], g)
+		q.Launch(s.kernels[kernelLinearF32Q5_0Few], g)
 	}
 }
 
-// launchLinearF32Q5_0: kernels/lib/cpu/f32.toml:18, order f32_k.
+// launchLinearF32Q5_0: kernels/lib/cpu/f32.toml, order f32_k.
 func (s *Set) launchLinearF32Q5_0(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*4 - 1) / (16 * 4)), Y: uint32((int64(a.Rows) + 64 - 1) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[126], g)
+		q.Launch(s.kernels[kernelLinearF32Q5_0], g)
 	}
 }
 
-// launchLinearInt8Q5_0Short: kernels/lib/cpu/int8.toml:10, order int8_blocks.
+// launchLinearInt8Q5_0Short: kernels/lib/cpu/int8.toml, order int8_blocks.
 func (s *Set) launchLinearInt8Q5_0Short(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[127], g)
+		q.Launch(s.kernels[kernelLinearInt8Q5_0Short_0], g)
 	}
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*6 - 1) / (16 * 6)), Y: uint32((int64(a.Rows) + 8 - 1) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[128], g)
+		q.Launch(s.kernels[kernelLinearInt8Q5_0Short_1], g)
 	}
 }
 
-// launchLinearInt8Q5_0Few: kernels/lib/cpu/int8.toml:21, order int8_blocks.
+// launchLinearInt8Q5_0Few: kernels/lib/cpu/int8.toml, order int8_blocks.
 func (s *Set) launchLinearInt8Q5_0Few(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[129], g)
+		q.Launch(s.kernels[kernelLinearInt8Q5_0Few_0], g)
 	}
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*2 - 1) / (16 * 2)), Y: uint32((int64(a.Rows) + 8 - 1) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[130], g)
+		q.Launch(s.kernels[kernelLinearInt8Q5_0Few_1], g)
 	}
 }
 
-// launchLinearInt8Q5_0: kernels/lib/cpu/int8.toml:32, order int8_blocks.
+// launchLinearInt8Q5_0: kernels/lib/cpu/int8.toml, order int8_blocks.
 func (s *Set) launchLinearInt8Q5_0(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[131], g)
+		q.Launch(s.kernels[kernelLinearInt8Q5_0_0], g)
 	}
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*4 - 1) / (16 * 4)), Y: uint32((int64(a.Rows) + 64 - 1) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[132], g)
+		q.Launch(s.kernels[kernelLinearInt8Q5_0_1], g)
 	}
 }
 
-// launchLinearF32Q4KFew: kernels/lib/cpu/f32.toml:8, order f32_k.
+// launchLinearF32Q4KFew: kernels/lib/cpu/f32.toml, order f32_k.
 func (s *Set) launchLinearF32Q4KFew(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*2 - 1) / (16 * 2)), Y: uint32((int64(a.Rows) + 8 - 1) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[133], g)
+		q.Launch(s.kernels[kernelLinearF32Q4KFew], g)
 	}
 }
 
-// launchLinearF32Q4K: kernels/lib/cpu/f32.toml:18, order f32_k.
+// launchLinearF32Q4K: kernels/lib/cpu/f32.toml, order f32_k.
 func (s *Set) launchLinearF32Q4K(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*4 - 1) / (16 * 4)), Y: uint32((int64(a.Rows) + 64 - 1) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[134], g)
+		q.Launch(s.kernels[kernelLinearF32Q4K], g)
 	}
 }
 
-// launchLinearInt8Q4KShort: kernels/lib/cpu/int8.toml:10, order int8_blocks.
+// launchLinearInt8Q4KShort: kernels/lib/cpu/int8.toml, order int8_blocks.
 func (s *Set) launchLinearInt8Q4KShort(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[135], g)
+		q.Launch(s.kernels[kernelLinearInt8Q4KShort_0], g)
 	}
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*6 - 1) / (16 * 6)), Y: uint32((int64(a.Rows) + 8 - 1) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[136], g)
+		q.Launch(s.kernels[kernelLinearInt8Q4KShort_1], g)
 	}
 }
 
-// launchLinearInt8Q4KFew: kernels/lib/cpu/int8.toml:21, order int8_blocks.
+// launchLinearInt8Q4KFew: kernels/lib/cpu/int8.toml, order int8_blocks.
 func (s *Set) launchLinearInt8Q4KFew(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[137], g)
+		q.Launch(s.kernels[kernelLinearInt8Q4KFew_0], g)
 	}
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*2 - 1) / (16 * 2)), Y: uint32((int64(a.Rows) + 8 - 1) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[138], g)
+		q.Launch(s.kernels[kernelLinearInt8Q4KFew_1], g)
 	}
 }
 
-// launchLinearInt8Q4K: kernels/lib/cpu/int8.toml:32, order int8_blocks.
+// launchLinearInt8Q4K: kernels/lib/cpu/int8.toml, order int8_blocks.
 func (s *Set) launchLinearInt8Q4K(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[139], g)
+		q.Launch(s.kernels[kernelLinearInt8Q4K_0], g)
 	}
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*4 - 1) / (16 * 4)), Y: uint32((int64(a.Rows) + 64 - 1) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[140], g)
+		q.Launch(s.kernels[kernelLinearInt8Q4K_1], g)
 	}
 }
 
-// launchLinearF32Q6KFew: kernels/lib/cpu/f32.toml:8, order f32_k.
+// launchLinearF32Q6KFew: kernels/lib/cpu/f32.toml, order f32_k.
 func (s *Set) launchLinearF32Q6KFew(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*2 - 1) / (16 * 2)), Y: uint32((int64(a.Rows) + 8 - 1) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[141], g)
+		q.Launch(s.kernels[kernelLinearF32Q6KFew], g)
 	}
 }
 
-// launchLinearF32Q6K: kernels/lib/cpu/f32.toml:18, order f32_k.
+// launchLinearF32Q6K: kernels/lib/cpu/f32.toml, order f32_k.
 func (s *Set) launchLinearF32Q6K(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*4 - 1) / (16 * 4)), Y: uint32((int64(a.Rows) + 64 - 1) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[142], g)
+		q.Launch(s.kernels[kernelLinearF32Q6K], g)
 	}
 }
 
-// launchLinearInt8Q6KShort: kernels/lib/cpu/int8.toml:10, order int8_blocks.
+// launchLinearInt8Q6KShort: kernels/lib/cpu/int8.toml, order int8_blocks.
 func (s *Set) launchLinearInt8Q6KShort(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 44)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[143], g)
+		q.Launch(s.kernels[kernelLinearInt8Q6KShort_0], g)
 	}
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*6 - 1) / (16 * 6)), Y: uint32((int64(a.Rows) + 8 - 1) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[144], g)
+		q.Launch(s.kernels[kernelLinearInt8Q6KShort_1], g)
 	}
 }
 
-// launchLinearInt8Q6KFew: kernels/lib/cpu/int8.toml:21, order int8_blocks.
+// launchLinearInt8Q6KFew: kernels/lib/cpu/int8.toml, order int8_blocks.
 func (s *Set) launchLinearInt8Q6KFew(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 44)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[145], g)
+		q.Launch(s.kernels[kernelLinearInt8Q6KFew_0], g)
 	}
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*2 - 1) / (16 * 2)), Y: uint32((int64(a.Rows) + 8 - 1) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[146], g)
+		q.Launch(s.kernels[kernelLinearInt8Q6KFew_1], g)
 	}
 }
 
-// launchLinearInt8Q6K: kernels/lib/cpu/int8.toml:32, order int8_blocks.
+// launchLinearInt8Q6K: kernels/lib/cpu/int8.toml, order int8_blocks.
 func (s *Set) launchLinearInt8Q6K(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 44)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[147], g)
+		q.Launch(s.kernels[kernelLinearInt8Q6K_0], g)
 	}
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*4 - 1) / (16 * 4)), Y: uint32((int64(a.Rows) + 64 - 1) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[148], g)
+		q.Launch(s.kernels[kernelLinearInt8Q6K_1], g)
 	}
 }
 
-// launchLogitsF32Bf16: kernels/lib/cpu/f32.toml:28, order f32_k.
+// launchLogitsF32Bf16: kernels/lib/cpu/f32.toml, order f32_k.
 func (s *Set) launchLogitsF32Bf16(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*16 - 1) / (16 * 16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[149], g)
+		q.Launch(s.kernels[kernelLogitsF32Bf16], g)
 	}
 }
 
-// launchLogitsF32Q8_0: kernels/lib/cpu/f32.toml:28, order f32_k.
+// launchLogitsF32Q8_0: kernels/lib/cpu/f32.toml, order f32_k.
 func (s *Set) launchLogitsF32Q8_0(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*16 - 1) / (16 * 16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[150], g)
+		q.Launch(s.kernels[kernelLogitsF32Q8_0], g)
 	}
 }
 
-// launchLogitsInt8Q8_0: kernels/lib/cpu/int8.toml:42, order int8_blocks.
+// launchLogitsInt8Q8_0: kernels/lib/cpu/int8.toml, order int8_blocks.
 func (s *Set) launchLogitsInt8Q8_0(q op.Stream, a op.Logits) {
 	b := argumentsLogits{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLogits)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[151], g)
+		q.Launch(s.kernels[kernelLogitsInt8Q8_0_0], g)
 	}
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*16 - 1) / (16 * 16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLogits)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[152], g)
+		q.Launch(s.kernels[kernelLogitsInt8Q8_0_1], g)
 	}
 }
 
-// launchLogitsF32Q4_0: kernels/lib/cpu/f32.toml:28, order f32_k.
+// launchLogitsF32Q4_0: kernels/lib/cpu/f32.toml, order f32_k.
 func (s *Set) launchLogitsF32Q4_0(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*16 - 1) / (16 * 16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[153], g)
+		q.Launch(s.kernels[kernelLogitsF32Q4_0], g)
 	}
 }
 
-// launchLogitsInt8Q4_0: kernels/lib/cpu/int8.toml:42, order int8_blocks.
+// launchLogitsInt8Q4_0: kernels/lib/cpu/int8.toml, order int8_blocks.
 func (s *Set) launchLogitsInt8Q4_0(q op.Stream, a op.Logits) {
 	b := argumentsLogits{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLogits)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[154], g)
+		q.Launch(s.kernels[kernelLogitsInt8Q4_0_0], g)
 	}
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*16 - 1) / (16 * 16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLogits)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[155], g)
+		q.Launch(s.kernels[kernelLogitsInt8Q4_0_1], g)
 	}
 }
 
-// launchLogitsF32Q4_1: kernels/lib/cpu/f32.toml:28, order f32_k.
+// launchLogitsF32Q4_1: kernels/lib/cpu/f32.toml, order f32_k.
 func (s *Set) launchLogitsF32Q4_1(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*16 - 1) / (16 * 16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[156], g)
+		q.Launch(s.kernels[kernelLogitsF32Q4_1], g)
 	}
 }
 
-// launchLogitsInt8Q4_1: kernels/lib/cpu/int8.toml:42, order int8_blocks.
+// launchLogitsInt8Q4_1: kernels/lib/cpu/int8.toml, order int8_blocks.
 func (s *Set) launchLogitsInt8Q4_1(q op.Stream, a op.Logits) {
 	b := argumentsLogits{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLogits)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[157], g)
+		q.Launch(s.kernels[kernelLogitsInt8Q4_1_0], g)
 	}
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*16 - 1) / (16 * 16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLogits)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[158], g)
+		q.Launch(s.kernels[kernelLogitsInt8Q4_1_1], g)
 	}
 }
 
-// launchLogitsF32Q5_0: kernels/lib/cpu/f32.toml:28, order f32_k.
+// launchLogitsF32Q5_0: kernels/lib/cpu/f32.toml, order f32_k.
 func (s *Set) launchLogitsF32Q5_0(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*16 - 1) / (16 * 16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[159], g)
+		q.Launch(s.kernels[kernelLogitsF32Q5_0], g)
 	}
 }
 
-// launchLogitsInt8Q5_0: kernels/lib/cpu/int8.toml:42, order int8_blocks.
+// launchLogitsInt8Q5_0: kernels/lib/cpu/int8.toml, order int8_blocks.
 func (s *Set) launchLogitsInt8Q5_0(q op.Stream, a op.Logits) {
 	b := argumentsLogits{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLogits)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[160], g)
+		q.Launch(s.kernels[kernelLogitsInt8Q5_0_0], g)
 	}
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*16 - 1) / (16 * 16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLogits)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[161], g)
+		q.Launch(s.kernels[kernelLogitsInt8Q5_0_1], g)
 	}
 }
 
-// launchLogitsF32Q4K: kernels/lib/cpu/f32.toml:28, order f32_k.
+// launchLogitsF32Q4K: kernels/lib/cpu/f32.toml, order f32_k.
 func (s *Set) launchLogitsF32Q4K(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*16 - 1) / (16 * 16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[162], g)
+		q.Launch(s.kernels[kernelLogitsF32Q4K], g)
 	}
 }
 
-// launchLogitsInt8Q4K: kernels/lib/cpu/int8.toml:42, order int8_blocks.
+// launchLogitsInt8Q4K: kernels/lib/cpu/int8.toml, order int8_blocks.
 func (s *Set) launchLogitsInt8Q4K(q op.Stream, a op.Logits) {
 	b := argumentsLogits{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 40)}
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLogits)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[163], g)
+		q.Launch(s.kernels[kernelLogitsInt8Q4K_0], g)
 	}
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*16 - 1) / (16 * 16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLogits)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[164], g)
+		q.Launch(s.kernels[kernelLogitsInt8Q4K_1], g)
 	}
 }
 
-// launchLogitsF32Q6K: kernels/lib/cpu/f32.toml:28, order f32_k.
+// launchLogitsF32Q6K: kernels/lib/cpu/f32.toml, order f32_k.
 func (s *Set) launchLogitsF32Q6K(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*16 - 1) / (16 * 16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[165], g)
+		q.Launch(s.kernels[kernelLogitsF32Q6K], g)
 	}
 }
 
-// launchLogitsInt8Q6K: kernels/lib/cpu/int8.toml:42, order int8_blocks.
+// launchLogitsInt8Q6K: kernels/lib/cpu/int8.toml, order int8_blocks.
 func (s *Set) launchLogitsInt8Q6K(q op.Stream, a op.Logits) {
 	b := argumentsLogits{a, q.Scratch(int64(a.Rows) * ((int64(a.W.Cols)/32)*2 + (int64(a.W.Cols)+8191)/8192) * 44)}
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLogits)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[166], g)
+		q.Launch(s.kernels[kernelLogitsInt8Q6K_0], g)
 	}
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*16 - 1) / (16 * 16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLogits)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[167], g)
+		q.Launch(s.kernels[kernelLogitsInt8Q6K_1], g)
 	}
 }
 
-// launchPackBf16: kernels/lib/cpu/pack.toml:3.
+// launchPackBf16: kernels/lib/cpu/pack.toml.
 func (s *Set) launchPackBf16(q op.Stream, a op.Pack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Pack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[168], g)
+		q.Launch(s.kernels[kernelPackBf16], g)
 	}
 }
 
-// launchPackQ8_0: kernels/lib/cpu/pack.toml:3.
+// launchPackQ8_0: kernels/lib/cpu/pack.toml.
 func (s *Set) launchPackQ8_0(q op.Stream, a op.Pack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Pack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[169], g)
+		q.Launch(s.kernels[kernelPackQ8_0], g)
 	}
 }
 
-// launchPackQ4_0: kernels/lib/cpu/pack.toml:3.
+// launchPackQ4_0: kernels/lib/cpu/pack.toml.
 func (s *Set) launchPackQ4_0(q op.Stream, a op.Pack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Pack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[170], g)
+		q.Launch(s.kernels[kernelPackQ4_0], g)
 	}
 }
 
-// launchPackQ4_1: kernels/lib/cpu/pack.toml:3.
+// launchPackQ4_1: kernels/lib/cpu/pack.toml.
 func (s *Set) launchPackQ4_1(q op.Stream, a op.Pack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Pack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[171], g)
+		q.Launch(s.kernels[kernelPackQ4_1], g)
 	}
 }
 
-// launchPackQ5_0: kernels/lib/cpu/pack.toml:3.
+// launchPackQ5_0: kernels/lib/cpu/pack.toml.
 func (s *Set) launchPackQ5_0(q op.Stream, a op.Pack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Pack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[172], g)
+		q.Launch(s.kernels[kernelPackQ5_0], g)
 	}
 }
 
-// launchPackQ4K: kernels/lib/cpu/pack.toml:3.
+// launchPackQ4K: kernels/lib/cpu/pack.toml.
 func (s *Set) launchPackQ4K(q op.Stream, a op.Pack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Pack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[173], g)
+		q.Launch(s.kernels[kernelPackQ4K], g)
 	}
 }
 
-// launchPackQ6K: kernels/lib/cpu/pack.toml:3.
+// launchPackQ6K: kernels/lib/cpu/pack.toml.
 func (s *Set) launchPackQ6K(q op.Stream, a op.Pack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Pack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[174], g)
+		q.Launch(s.kernels[kernelPackQ6K], g)
 	}
 }
 
-// launchAttentionSplitsBf16: kernels/lib/cpu/base.toml:46, order split256.
+// launchAttentionSplitsBf16: kernels/lib/cpu/base.toml, order split256.
 func (s *Set) launchAttentionSplitsBf16(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch((int64(a.MaxBlocks)*int64(a.BlockSize) + 255) / 256 * int64(a.Rows) * int64(a.Heads) * ((int64(a.HeadDim)+7)/8*8 + 2) * 4)}
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: 16, Z: uint32(a.Seqs)}); g.X != 0 && g.Z != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[175], g)
+		q.Launch(s.kernels[kernelAttentionSplitsBf16_0], g)
 	}
 	if g := (op.Grid{X: uint32(a.Heads), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[176], g)
+		q.Launch(s.kernels[kernelAttentionSplitsBf16_1], g)
 	}
 }
 
-// launchAttentionSplitsF32: kernels/lib/cpu/base.toml:61, order split256.
+// launchAttentionSplitsF32: kernels/lib/cpu/base.toml, order split256.
 func (s *Set) launchAttentionSplitsF32(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch((int64(a.MaxBlocks)*int64(a.BlockSize) + 255) / 256 * int64(a.Rows) * int64(a.Heads) * ((int64(a.HeadDim)+7)/8*8 + 2) * 4)}
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: 16, Z: uint32(a.Seqs)}); g.X != 0 && g.Z != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[177], g)
+		q.Launch(s.kernels[kernelAttentionSplitsF32_0], g)
 	}
 	if g := (op.Grid{X: uint32(a.Heads), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[178], g)
+		q.Launch(s.kernels[kernelAttentionSplitsF32_1], g)
 	}
 }
 
-// launchAttentionRowsBf16: kernels/lib/cpu/base.toml:76, order split256.
+// launchAttentionRowsBf16: kernels/lib/cpu/base.toml, order split256.
 func (s *Set) launchAttentionRowsBf16(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[179], g)
+		q.Launch(s.kernels[kernelAttentionRowsBf16], g)
 	}
 }
 
-// launchAttentionRowsF32: kernels/lib/cpu/base.toml:86, order split256.
+// launchAttentionRowsF32: kernels/lib/cpu/base.toml, order split256.
 func (s *Set) launchAttentionRowsF32(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[180], g)
+		q.Launch(s.kernels[kernelAttentionRowsF32], g)
 	}
 }
 
-// launchRmsnormWide: kernels/lib/cpu/base.toml:3, order lanes8.
+// launchRmsnormWide: kernels/lib/cpu/base.toml, order lanes8.
 func (s *Set) launchRmsnormWide(q op.Stream, a op.RMSNorm) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.RMSNorm)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[181], g)
+		q.Launch(s.kernels[kernelRmsnormWide], g)
 	}
 }
 
-// launchRmsnorm: kernels/lib/cpu/base.toml:13, order lanes8.
+// launchRmsnorm: kernels/lib/cpu/base.toml, order lanes8.
 func (s *Set) launchRmsnorm(q op.Stream, a op.RMSNorm) {
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.RMSNorm)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[182], g)
+		q.Launch(s.kernels[kernelRmsnorm], g)
 	}
 }
 
-// launchResolve: kernels/lib/cpu/base.toml:155.
+// launchResolve: kernels/lib/cpu/base.toml.
 func (s *Set) launchResolve(q op.Stream, a op.Resolve) {
 	if g := (op.Grid{X: uint32((int64(a.Count) + 4095) / 4096), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Resolve)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[183], g)
+		q.Launch(s.kernels[kernelResolve], g)
 	}
 }
 
-// launchRotaryAngles: kernels/lib/cpu/base.toml:30.
+// launchRotaryAngles: kernels/lib/cpu/base.toml.
 func (s *Set) launchRotaryAngles(q op.Stream, a op.RotaryAngles) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.RotaryAngles)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[184], g)
+		q.Launch(s.kernels[kernelRotaryAngles], g)
 	}
 }
 
-// launchRotaryCache: kernels/lib/cpu/base.toml:37, order lanes8.
+// launchRotaryCache: kernels/lib/cpu/base.toml, order lanes8.
 func (s *Set) launchRotaryCache(q op.Stream, a op.RotaryCache) {
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 3) / 4), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.RotaryCache)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[185], g)
+		q.Launch(s.kernels[kernelRotaryCache], g)
 	}
 }
 
-// launchRouteFew: kernels/lib/cpu/base.toml:119.
+// launchRouteFew: kernels/lib/cpu/base.toml.
 func (s *Set) launchRouteFew(q op.Stream, a op.Route) {
 	b := argumentsRoute{a, q.Scratch(int64(a.Rows) * ((int64(a.Experts) + 7) / 8 * 8) * 4)}
 	*(*argumentsRoute)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[186], op.Grid{X: 1, Y: 1, Z: 1})
+	q.Launch(s.kernels[kernelRouteFew], op.Grid{X: 1, Y: 1, Z: 1})
 }
 
-// launchRouteMany: kernels/lib/cpu/base.toml:129.
+// launchRouteMany: kernels/lib/cpu/base.toml.
 func (s *Set) launchRouteMany(q op.Stream, a op.Route) {
 	b := argumentsRoute{a, q.Scratch(int64(a.Rows) * ((int64(a.Experts) + 7) / 8 * 8) * 4)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsRoute)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[187], g)
+		q.Launch(s.kernels[kernelRouteMany_0], g)
 	}
 	*(*argumentsRoute)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[188], op.Grid{X: 1, Y: 1, Z: 1})
+	q.Launch(s.kernels[kernelRouteMany_1], op.Grid{X: 1, Y: 1, Z: 1})
 }
 
-// launchSample: kernels/lib/cpu/base.toml:143.
+// launchSample: kernels/lib/cpu/base.toml.
 func (s *Set) launchSample(q op.Stream, a op.Sample) {
 	b := argumentsSample{a, q.Scratch((int64(a.Vocab) + 4095) / 4096 * int64(a.Rows) * (16704 + 64*8))}
 	if g := (op.Grid{X: uint32((int64(a.Vocab) + 4095) / 4096), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsSample)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[189], g)
+		q.Launch(s.kernels[kernelSample_0], g)
 	}
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsSample)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[190], g)
+		q.Launch(s.kernels[kernelSample_1], g)
 	}
 }
 
-// launchSwiglu: kernels/lib/cpu/base.toml:22.
+// launchSwiglu: kernels/lib/cpu/base.toml.
 func (s *Set) launchSwiglu(q op.Stream, a op.SwiGLU) {
 	if g := (op.Grid{X: uint32((int64(a.Cols) + 2047) / 2048), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.SwiGLU)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[191], g)
+		q.Launch(s.kernels[kernelSwiglu], g)
 	}
 }
 
-// launchUnpackBf16: kernels/lib/cpu/pack.toml:11.
+// launchUnpackBf16: kernels/lib/cpu/pack.toml.
 func (s *Set) launchUnpackBf16(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[192], g)
+		q.Launch(s.kernels[kernelUnpackBf16], g)
 	}
 }
 
-// launchUnpackQ8_0: kernels/lib/cpu/pack.toml:11.
+// launchUnpackQ8_0: kernels/lib/cpu/pack.toml.
 func (s *Set) launchUnpackQ8_0(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[193], g)
+		q.Launch(s.kernels[kernelUnpackQ8_0], g)
 	}
 }
 
-// launchUnpackQ4_0: kernels/lib/cpu/pack.toml:11.
+// launchUnpackQ4_0: kernels/lib/cpu/pack.toml.
 func (s *Set) launchUnpackQ4_0(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[194], g)
+		q.Launch(s.kernels[kernelUnpackQ4_0], g)
 	}
 }
 
-// launchUnpackQ4_1: kernels/lib/cpu/pack.toml:11.
+// launchUnpackQ4_1: kernels/lib/cpu/pack.toml.
 func (s *Set) launchUnpackQ4_1(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[195], g)
+		q.Launch(s.kernels[kernelUnpackQ4_1], g)
 	}
 }
 
-// launchUnpackQ5_0: kernels/lib/cpu/pack.toml:11.
+// launchUnpackQ5_0: kernels/lib/cpu/pack.toml.
 func (s *Set) launchUnpackQ5_0(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[196], g)
+		q.Launch(s.kernels[kernelUnpackQ5_0], g)
 	}
 }
 
-// launchUnpackQ4K: kernels/lib/cpu/pack.toml:11.
+// launchUnpackQ4K: kernels/lib/cpu/pack.toml.
 func (s *Set) launchUnpackQ4K(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[197], g)
+		q.Launch(s.kernels[kernelUnpackQ4K], g)
 	}
 }
 
-// launchUnpackQ6K: kernels/lib/cpu/pack.toml:11.
+// launchUnpackQ6K: kernels/lib/cpu/pack.toml.
 func (s *Set) launchUnpackQ6K(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[198], g)
+		q.Launch(s.kernels[kernelUnpackQ6K], g)
 	}
 }
 
 // PackedBytes is the size of a packed matrix; zero for schemes without kernels.
 func (s *Set) PackedBytes(scheme op.Scheme, rows, cols int32) int64 {
 	switch scheme {
-	case op.SchemeBF16: // layout x16k4, kernels/lib/cpu/bf16.toml:11
+	case op.SchemeBF16: // layout x16k4 of kernels/lib/cpu/bf16.toml
 		return (int64(rows) + 15) / 16 * ((int64(cols) + 1) / 2 * 64)
-	case op.SchemeQ8_0: // layout x16k4, kernels/cpu-x86-64-v3/base/q8_0/kernels.toml:9
+	case op.SchemeQ8_0: // layout x16k4 of kernels/cpu-x86-64-v3/base/q8_0/kernels.toml
 		return (int64(rows) + 15) / 16 * ((int64(cols)/32*544 + 63) / 64 * 64)
-	case op.SchemeQ4_0: // layout x16k4, kernels/cpu-x86-64-v3/base/q4_0/kernels.toml:9
+	case op.SchemeQ4_0: // layout x16k4 of kernels/cpu-x86-64-v3/base/q4_0/kernels.toml
 		return (int64(rows) + 15) / 16 * ((int64(cols)/32*288 + 63) / 64 * 64)
-	case op.SchemeQ4_1: // layout x16k4, kernels/cpu-x86-64-v3/base/q4_1/kernels.toml:9
+	case op.SchemeQ4_1: // layout x16k4 of kernels/cpu-x86-64-v3/base/q4_1/kernels.toml
 		return (int64(rows) + 15) / 16 * ((int64(cols)/32*320 + 63) / 64 * 64)
-	case op.SchemeQ5_0: // layout x16k4, kernels/cpu-x86-64-v3/base/q5_0/kernels.toml:9
+	case op.SchemeQ5_0: // layout x16k4 of kernels/cpu-x86-64-v3/base/q5_0/kernels.toml
 		return (int64(rows) + 15) / 16 * ((int64(cols)/32*352 + 63) / 64 * 64)
-	case op.SchemeQ4_K: // layout x16k4, kernels/cpu-x86-64-v3/base/q4_k/kernels.toml:9
+	case op.SchemeQ4_K: // layout x16k4 of kernels/cpu-x86-64-v3/base/q4_k/kernels.toml
 		return (int64(rows) + 15) / 16 * (int64(cols) / 256 * 2304)
-	case op.SchemeQ6_K: // layout x16k4, kernels/cpu-x86-64-v3/base/q6_k/kernels.toml:9
+	case op.SchemeQ6_K: // layout x16k4 of kernels/cpu-x86-64-v3/base/q6_k/kernels.toml
 		return (int64(rows) + 15) / 16 * ((int64(cols)/256*3360 + 63) / 64 * 64)
 	}
 	return 0

@@ -15,1050 +15,2095 @@ import (
 
 var _ bundle.Set = (*Set)(nil)
 
-// Kernels are the entry points of the image, in the order that New takes them.
-var Kernels = [...]string{
-	"atlas_convert",
-	"atlas_copy",
-	"atlas_embedding_bf16",
-	"atlas_embedding_q8_0",
-	"atlas_embedding_q4_0",
-	"atlas_embedding_q4_1",
-	"atlas_embedding_f8",
-	"atlas_embedding_f8block",
-	"atlas_embedding_nvfp4",
-	"atlas_embedding_q6_k",
-	"atlas_expert_down_bf16_tiles_16_0",
-	"atlas_expert_down_bf16_tiles_16_1",
-	"atlas_expert_down_bf16_wide_128_0",
-	"atlas_expert_down_bf16_wide_128_1",
-	"atlas_expert_down_bf16_wide_64_0",
-	"atlas_expert_down_bf16_wide_64_1",
-	"atlas_expert_down_bf16_one",
-	"atlas_expert_down_bf16_few_4",
-	"atlas_expert_down_bf16_tiles_0",
-	"atlas_expert_down_bf16_tiles_1",
-	"atlas_expert_down_bf16_8_0",
-	"atlas_expert_down_bf16_8_1",
-	"atlas_expert_down_bf16_0",
-	"atlas_expert_down_bf16_1",
-	"atlas_expert_down_q8_0_tiles_16_0",
-	"atlas_expert_down_q8_0_tiles_16_1",
-	"atlas_expert_down_q8_0_wide_128_0",
-	"atlas_expert_down_q8_0_wide_128_1",
-	"atlas_expert_down_q8_0_wide_64_0",
-	"atlas_expert_down_q8_0_wide_64_1",
-	"atlas_expert_down_q8_0_one",
-	"atlas_expert_down_q8_0_few_4",
-	"atlas_expert_down_q8_0_tiles_0",
-	"atlas_expert_down_q8_0_tiles_1",
-	"atlas_expert_down_q8_0_8_0",
-	"atlas_expert_down_q8_0_8_1",
-	"atlas_expert_down_q8_0_0",
-	"atlas_expert_down_q8_0_1",
-	"atlas_expert_down_q4_0_tiles_16_0",
-	"atlas_expert_down_q4_0_tiles_16_1",
-	"atlas_expert_down_q4_0_wide_128_0",
-	"atlas_expert_down_q4_0_wide_128_1",
-	"atlas_expert_down_q4_0_wide_64_0",
-	"atlas_expert_down_q4_0_wide_64_1",
-	"atlas_expert_down_q4_0_one",
-	"atlas_expert_down_q4_0_few_4",
-	"atlas_expert_down_q4_0_tiles_0",
-	"atlas_expert_down_q4_0_tiles_1",
-	"atlas_expert_down_q4_0_8_0",
-	"atlas_expert_down_q4_0_8_1",
-	"atlas_expert_down_q4_0_0",
-	"atlas_expert_down_q4_0_1",
-	"atlas_expert_down_q4_1_tiles_16_0",
-	"atlas_expert_down_q4_1_tiles_16_1",
-	"atlas_expert_down_q4_1_wide_128_0",
-	"atlas_expert_down_q4_1_wide_128_1",
-	"atlas_expert_down_q4_1_wide_64_0",
-	"atlas_expert_down_q4_1_wide_64_1",
-	"atlas_expert_down_q4_1_one",
-	"atlas_expert_down_q4_1_few_4",
-	"atlas_expert_down_q4_1_tiles_0",
-	"atlas_expert_down_q4_1_tiles_1",
-	"atlas_expert_down_q4_1_8_0",
-	"atlas_expert_down_q4_1_8_1",
-	"atlas_expert_down_q4_1_0",
-	"atlas_expert_down_q4_1_1",
-	"atlas_expert_down_f8_tiles_16_0",
-	"atlas_expert_down_f8_tiles_16_1",
-	"atlas_expert_down_f8_wide_128_0",
-	"atlas_expert_down_f8_wide_128_1",
-	"atlas_expert_down_f8_wide_64_0",
-	"atlas_expert_down_f8_wide_64_1",
-	"atlas_expert_down_f8_one",
-	"atlas_expert_down_f8_few_4",
-	"atlas_expert_down_f8_tiles_0",
-	"atlas_expert_down_f8_tiles_1",
-	"atlas_expert_down_f8_8_0",
-	"atlas_expert_down_f8_8_1",
-	"atlas_expert_down_f8_0",
-	"atlas_expert_down_f8_1",
-	"atlas_expert_down_f8block_held",
-	"atlas_expert_down_f8block_tiles_16_0",
-	"atlas_expert_down_f8block_tiles_16_1",
-	"atlas_expert_down_f8block_e4m3_128_0",
-	"atlas_expert_down_f8block_e4m3_128_1",
-	"atlas_expert_down_f8block_e4m3_128_2",
-	"atlas_expert_down_f8block_e4m3_64_0",
-	"atlas_expert_down_f8block_e4m3_64_1",
-	"atlas_expert_down_f8block_e4m3_64_2",
-	"atlas_expert_down_f8block_wide_0",
-	"atlas_expert_down_f8block_wide_1",
-	"atlas_expert_down_f8block_team_4",
-	"atlas_expert_down_f8block_one",
-	"atlas_expert_down_f8block_tiles_0",
-	"atlas_expert_down_f8block_tiles_1",
-	"atlas_expert_down_f8block_8_0",
-	"atlas_expert_down_f8block_8_1",
-	"atlas_expert_down_f8block_0",
-	"atlas_expert_down_f8block_1",
-	"atlas_expert_down_nvfp4_held",
-	"atlas_expert_down_nvfp4_tiles_16_0",
-	"atlas_expert_down_nvfp4_tiles_16_1",
-	"atlas_expert_down_nvfp4_wide_128_0",
-	"atlas_expert_down_nvfp4_wide_128_1",
-	"atlas_expert_down_nvfp4_wide_64_0",
-	"atlas_expert_down_nvfp4_wide_64_1",
-	"atlas_expert_down_nvfp4_spread_4",
-	"atlas_expert_down_nvfp4_one",
-	"atlas_expert_down_nvfp4_few_4",
-	"atlas_expert_down_nvfp4_tiles_0",
-	"atlas_expert_down_nvfp4_tiles_1",
-	"atlas_expert_down_nvfp4_8_0",
-	"atlas_expert_down_nvfp4_8_1",
-	"atlas_expert_down_nvfp4_0",
-	"atlas_expert_down_nvfp4_1",
-	"atlas_expert_down_q6_k_tiles_16_0",
-	"atlas_expert_down_q6_k_tiles_16_1",
-	"atlas_expert_down_q6_k_wide_128_0",
-	"atlas_expert_down_q6_k_wide_128_1",
-	"atlas_expert_down_q6_k_wide_64_0",
-	"atlas_expert_down_q6_k_wide_64_1",
-	"atlas_expert_down_q6_k_one",
-	"atlas_expert_down_q6_k_few_4",
-	"atlas_expert_down_q6_k_tiles_0",
-	"atlas_expert_down_q6_k_tiles_1",
-	"atlas_expert_down_q6_k_8_0",
-	"atlas_expert_down_q6_k_8_1",
-	"atlas_expert_down_q6_k_0",
-	"atlas_expert_down_q6_k_1",
-	"atlas_expert_down_bf16_tiles_16_add_0",
-	"atlas_expert_down_bf16_tiles_16_add_1",
-	"atlas_expert_down_bf16_one_add",
-	"atlas_expert_down_bf16_few_4_add",
-	"atlas_expert_down_bf16_tiles_add_0",
-	"atlas_expert_down_bf16_tiles_add_1",
-	"atlas_expert_down_q8_0_tiles_16_add_0",
-	"atlas_expert_down_q8_0_tiles_16_add_1",
-	"atlas_expert_down_q8_0_one_add",
-	"atlas_expert_down_q8_0_few_4_add",
-	"atlas_expert_down_q8_0_tiles_add_0",
-	"atlas_expert_down_q8_0_tiles_add_1",
-	"atlas_expert_down_q4_0_tiles_16_add_0",
-	"atlas_expert_down_q4_0_tiles_16_add_1",
-	"atlas_expert_down_q4_0_one_add",
-	"atlas_expert_down_q4_0_few_4_add",
-	"atlas_expert_down_q4_0_tiles_add_0",
-	"atlas_expert_down_q4_0_tiles_add_1",
-	"atlas_expert_down_q4_1_tiles_16_add_0",
-	"atlas_expert_down_q4_1_tiles_16_add_1",
-	"atlas_expert_down_q4_1_one_add",
-	"atlas_expert_down_q4_1_few_4_add",
-	"atlas_expert_down_q4_1_tiles_add_0",
-	"atlas_expert_down_q4_1_tiles_add_1",
-	"atlas_expert_down_f8_tiles_16_add_0",
-	"atlas_expert_down_f8_tiles_16_add_1",
-	"atlas_expert_down_f8_one_add",
-	"atlas_expert_down_f8_few_4_add",
-	"atlas_expert_down_f8_tiles_add_0",
-	"atlas_expert_down_f8_tiles_add_1",
-	"atlas_expert_down_f8block_held_add",
-	"atlas_expert_down_f8block_tiles_16_add_0",
-	"atlas_expert_down_f8block_tiles_16_add_1",
-	"atlas_expert_down_f8block_team_4_add",
-	"atlas_expert_down_f8block_one_add",
-	"atlas_expert_down_f8block_tiles_add_0",
-	"atlas_expert_down_f8block_tiles_add_1",
-	"atlas_expert_down_nvfp4_held_add",
-	"atlas_expert_down_nvfp4_tiles_16_add_0",
-	"atlas_expert_down_nvfp4_tiles_16_add_1",
-	"atlas_expert_down_nvfp4_spread_4_add",
-	"atlas_expert_down_nvfp4_one_add",
-	"atlas_expert_down_nvfp4_few_4_add",
-	"atlas_expert_down_nvfp4_tiles_add_0",
-	"atlas_expert_down_nvfp4_tiles_add_1",
-	"atlas_expert_down_q6_k_tiles_16_add_0",
-	"atlas_expert_down_q6_k_tiles_16_add_1",
-	"atlas_expert_down_q6_k_one_add",
-	"atlas_expert_down_q6_k_few_4_add",
-	"atlas_expert_down_q6_k_tiles_add_0",
-	"atlas_expert_down_q6_k_tiles_add_1",
-	"atlas_expert_down_bf16_tiles_16_norm_0",
-	"atlas_expert_down_bf16_tiles_16_norm_1",
-	"atlas_expert_down_bf16_tiles_norm_0",
-	"atlas_expert_down_bf16_tiles_norm_1",
-	"atlas_expert_down_q8_0_tiles_16_norm_0",
-	"atlas_expert_down_q8_0_tiles_16_norm_1",
-	"atlas_expert_down_q8_0_tiles_norm_0",
-	"atlas_expert_down_q8_0_tiles_norm_1",
-	"atlas_expert_down_q4_0_tiles_16_norm_0",
-	"atlas_expert_down_q4_0_tiles_16_norm_1",
-	"atlas_expert_down_q4_0_tiles_norm_0",
-	"atlas_expert_down_q4_0_tiles_norm_1",
-	"atlas_expert_down_q4_1_tiles_16_norm_0",
-	"atlas_expert_down_q4_1_tiles_16_norm_1",
-	"atlas_expert_down_q4_1_tiles_norm_0",
-	"atlas_expert_down_q4_1_tiles_norm_1",
-	"atlas_expert_down_f8_tiles_16_norm_0",
-	"atlas_expert_down_f8_tiles_16_norm_1",
-	"atlas_expert_down_f8_tiles_norm_0",
-	"atlas_expert_down_f8_tiles_norm_1",
-	"atlas_expert_down_f8block_tiles_16_norm_0",
-	"atlas_expert_down_f8block_tiles_16_norm_1",
-	"atlas_expert_down_f8block_tiles_norm_0",
-	"atlas_expert_down_f8block_tiles_norm_1",
-	"atlas_expert_down_nvfp4_tiles_16_norm_0",
-	"atlas_expert_down_nvfp4_tiles_16_norm_1",
-	"atlas_expert_down_nvfp4_tiles_norm_0",
-	"atlas_expert_down_nvfp4_tiles_norm_1",
-	"atlas_expert_down_q6_k_tiles_16_norm_0",
-	"atlas_expert_down_q6_k_tiles_16_norm_1",
-	"atlas_expert_down_q6_k_tiles_norm_0",
-	"atlas_expert_down_q6_k_tiles_norm_1",
-	"atlas_expert_up_bf16_tiles_16",
-	"atlas_expert_up_bf16_wide_128",
-	"atlas_expert_up_bf16_wide_64",
-	"atlas_expert_up_bf16_few_1",
-	"atlas_expert_up_bf16_tiles",
-	"atlas_expert_up_bf16_8",
-	"atlas_expert_up_bf16_32",
-	"atlas_expert_up_bf16_odd",
-	"atlas_expert_up_q8_0_tiles_16",
-	"atlas_expert_up_q8_0_wide_128",
-	"atlas_expert_up_q8_0_wide_64",
-	"atlas_expert_up_q8_0_few_1",
-	"atlas_expert_up_q8_0_tiles",
-	"atlas_expert_up_q8_0_8",
-	"atlas_expert_up_q8_0_32",
-	"atlas_expert_up_q8_0_odd",
-	"atlas_expert_up_q4_0_tiles_16",
-	"atlas_expert_up_q4_0_wide_128",
-	"atlas_expert_up_q4_0_wide_64",
-	"atlas_expert_up_q4_0_few_1",
-	"atlas_expert_up_q4_0_tiles",
-	"atlas_expert_up_q4_0_8",
-	"atlas_expert_up_q4_0_32",
-	"atlas_expert_up_q4_0_odd",
-	"atlas_expert_up_q4_1_tiles_16",
-	"atlas_expert_up_q4_1_wide_128",
-	"atlas_expert_up_q4_1_wide_64",
-	"atlas_expert_up_q4_1_few_1",
-	"atlas_expert_up_q4_1_tiles",
-	"atlas_expert_up_q4_1_8",
-	"atlas_expert_up_q4_1_32",
-	"atlas_expert_up_q4_1_odd",
-	"atlas_expert_up_f8_tiles_16",
-	"atlas_expert_up_f8_wide_128",
-	"atlas_expert_up_f8_wide_64",
-	"atlas_expert_up_f8_few_1",
-	"atlas_expert_up_f8_tiles",
-	"atlas_expert_up_f8_8",
-	"atlas_expert_up_f8_32",
-	"atlas_expert_up_f8_odd",
-	"atlas_expert_up_f8block_tiles_16",
-	"atlas_expert_up_f8block_e4m3_128_0",
-	"atlas_expert_up_f8block_e4m3_128_1",
-	"atlas_expert_up_f8block_e4m3_64_0",
-	"atlas_expert_up_f8block_e4m3_64_1",
-	"atlas_expert_up_f8block_wide",
-	"atlas_expert_up_f8block_few_1",
-	"atlas_expert_up_f8block_few_4",
-	"atlas_expert_up_f8block_tiles_many",
-	"atlas_expert_up_f8block_tiles",
-	"atlas_expert_up_f8block_8",
-	"atlas_expert_up_f8block_32",
-	"atlas_expert_up_f8block_odd",
-	"atlas_expert_up_nvfp4_tiles_16",
-	"atlas_expert_up_nvfp4_wide_128",
-	"atlas_expert_up_nvfp4_wide_64",
-	"atlas_expert_up_nvfp4_spread_4",
-	"atlas_expert_up_nvfp4_few_1",
-	"atlas_expert_up_nvfp4_tiles",
-	"atlas_expert_up_nvfp4_8",
-	"atlas_expert_up_nvfp4_32",
-	"atlas_expert_up_nvfp4_odd",
-	"atlas_expert_up_q6_k_tiles_16",
-	"atlas_expert_up_q6_k_wide_128",
-	"atlas_expert_up_q6_k_wide_64",
-	"atlas_expert_up_q6_k_few_1",
-	"atlas_expert_up_q6_k_tiles",
-	"atlas_expert_up_q6_k_8",
-	"atlas_expert_up_q6_k_32",
-	"atlas_expert_up_q6_k_odd",
-	"atlas_fill",
-	"atlas_gated_linear_bf16_wide_256",
-	"atlas_gated_linear_bf16_wide_192",
-	"atlas_gated_linear_bf16_1",
-	"atlas_gated_linear_q8_0_fixed_1",
-	"atlas_gated_linear_q8_0_1",
-	"atlas_gated_linear_q8_0_4",
-	"atlas_gated_linear_q8_0_8",
-	"atlas_gated_linear_q4_0_fixed_1",
-	"atlas_gated_linear_q4_0_1",
-	"atlas_gated_linear_q4_0_4",
-	"atlas_gated_linear_q4_0_8",
-	"atlas_gated_linear_q4_1_fixed_1",
-	"atlas_gated_linear_q4_1_1",
-	"atlas_gated_linear_q4_1_4",
-	"atlas_gated_linear_q4_1_8",
-	"atlas_gated_linear_f8_e4m3_0",
-	"atlas_gated_linear_f8_e4m3_1",
-	"atlas_gated_linear_f8_half_1",
-	"atlas_gated_linear_f8_1",
-	"atlas_gated_linear_f8_4",
-	"atlas_gated_linear_f8_8",
-	"atlas_gated_linear_f8block_e4m3_128x192_0",
-	"atlas_gated_linear_f8block_e4m3_128x192_1",
-	"atlas_gated_linear_f8block_e4m3_128x128_0",
-	"atlas_gated_linear_f8block_e4m3_128x128_1",
-	"atlas_gated_linear_f8block_half_1",
-	"atlas_gated_linear_f8block_1",
-	"atlas_gated_linear_f8block_4",
-	"atlas_gated_linear_f8block_8",
-	"atlas_gated_linear_nvfp4_1",
-	"atlas_gated_linear_nvfp4_spread_4",
-	"atlas_gated_linear_nvfp4_4",
-	"atlas_gated_linear_nvfp4_8",
-	"atlas_gated_linear_q6_k_fixed_1",
-	"atlas_gated_linear_q6_k_1",
-	"atlas_gated_linear_q6_k_4",
-	"atlas_gated_linear_q6_k_8",
-	"atlas_linear_bf16_split_16_large",
-	"atlas_linear_bf16_split_16_middle",
-	"atlas_linear_bf16_split_16_small",
-	"atlas_linear_bf16_split_16",
-	"atlas_linear_bf16_split_32_large",
-	"atlas_linear_bf16_split_32_middle",
-	"atlas_linear_bf16_split_32",
-	"atlas_linear_bf16_split_64_large",
-	"atlas_linear_bf16_split_64",
-	"atlas_linear_bf16_split_128_small_6",
-	"atlas_linear_bf16_split_128_small_4",
-	"atlas_linear_bf16_split_128_narrow_3",
-	"atlas_linear_bf16_split_128_middle_2",
-	"atlas_linear_bf16_split_192_small_6",
-	"atlas_linear_bf16_split_192_small_4",
-	"atlas_linear_bf16_split_192_narrow_3",
-	"atlas_linear_bf16_split_192_middle_2",
-	"atlas_linear_bf16_split_192_single",
-	"atlas_linear_bf16_wide_256x128",
-	"atlas_linear_bf16_wide_128x192",
-	"atlas_linear_bf16_wide_128x128",
-	"atlas_linear_bf16_wide_128x64",
-	"atlas_linear_bf16_wide_64x128",
-	"atlas_linear_bf16_wide_64x64",
-	"atlas_linear_bf16_wide_64x32",
-	"atlas_linear_bf16_1_small",
-	"atlas_linear_bf16_1",
-	"atlas_linear_bf16_1_long",
-	"atlas_linear_bf16_4",
-	"atlas_linear_bf16_4_long",
-	"atlas_linear_bf16_8",
-	"atlas_linear_bf16_8_long",
-	"atlas_linear_bf16",
-	"atlas_linear_q8_0_split_16_small_6",
-	"atlas_linear_q8_0_split_16_narrow",
-	"atlas_linear_q8_0_split_32_narrow_8",
-	"atlas_linear_q8_0_split_32_narrow_5",
-	"atlas_linear_q8_0_split_32_large",
-	"atlas_linear_q8_0_split_16_large",
-	"atlas_linear_q8_0_split_16_middle",
-	"atlas_linear_q8_0_split_16_small",
-	"atlas_linear_q8_0_split_16",
-	"atlas_linear_q8_0_split_32_middle",
-	"atlas_linear_q8_0_split_32",
-	"atlas_linear_q8_0_split_64_small_8",
-	"atlas_linear_q8_0_split_64_narrow_3",
-	"atlas_linear_q8_0_split_64_single",
-	"atlas_linear_q8_0_split_64_large",
-	"atlas_linear_q8_0_split_64_middle",
-	"atlas_linear_q8_0_split_128_small_6",
-	"atlas_linear_q8_0_split_128_small_4",
-	"atlas_linear_q8_0_split_128_narrow_3",
-	"atlas_linear_q8_0_split_128_middle_2",
-	"atlas_linear_q8_0_split_128_single",
-	"atlas_linear_q8_0_split_192_single",
-	"atlas_linear_q8_0_wide_128_4",
-	"atlas_linear_q8_0_wide_128_3",
-	"atlas_linear_q8_0_wide_128_2",
-	"atlas_linear_q8_0_wide_192_3",
-	"atlas_linear_q8_0_wide_192_2",
-	"atlas_linear_q8_0_wide_256_3",
-	"atlas_linear_q8_0_wide_256_2",
-	"atlas_linear_q8_0_wide_256",
-	"atlas_linear_q8_0_wide_192",
-	"atlas_linear_q8_0_wide_128",
-	"atlas_linear_q8_0_fixed_1_short",
-	"atlas_linear_q8_0_fixed_1",
-	"atlas_linear_q8_0_1_short",
-	"atlas_linear_q8_0_1",
-	"atlas_linear_q8_0_4",
-	"atlas_linear_q8_0_8",
-	"atlas_linear_q8_0_4_long",
-	"atlas_linear_q8_0_8_long",
-	"atlas_linear_q8_0",
-	"atlas_linear_q4_0_split_16_small_6",
-	"atlas_linear_q4_0_split_16_narrow",
-	"atlas_linear_q4_0_split_32_narrow_8",
-	"atlas_linear_q4_0_split_32_narrow_5",
-	"atlas_linear_q4_0_split_32_narrow_4",
-	"atlas_linear_q4_0_split_32_large",
-	"atlas_linear_q4_0_split_16_large",
-	"atlas_linear_q4_0_split_16_middle",
-	"atlas_linear_q4_0_split_16_small",
-	"atlas_linear_q4_0_split_16",
-	"atlas_linear_q4_0_split_32_middle",
-	"atlas_linear_q4_0_split_64_small_8",
-	"atlas_linear_q4_0_split_64_narrow_3",
-	"atlas_linear_q4_0_split_64_single",
-	"atlas_linear_q4_0_split_64_large",
-	"atlas_linear_q4_0_split_64_middle",
-	"atlas_linear_q4_0_split_128_small_6",
-	"atlas_linear_q4_0_split_128_small_4",
-	"atlas_linear_q4_0_split_128_narrow_3",
-	"atlas_linear_q4_0_split_128_middle_2",
-	"atlas_linear_q4_0_split_128_single",
-	"atlas_linear_q4_0_split_192_single",
-	"atlas_linear_q4_0_wide_128_4",
-	"atlas_linear_q4_0_wide_128_3",
-	"atlas_linear_q4_0_wide_128_2",
-	"atlas_linear_q4_0_wide_192_3",
-	"atlas_linear_q4_0_wide_192_2",
-	"atlas_linear_q4_0_wide_256_3",
-	"atlas_linear_q4_0_wide_256_2",
-	"atlas_linear_q4_0_wide_256",
-	"atlas_linear_q4_0_wide_192",
-	"atlas_linear_q4_0_wide_128",
-	"atlas_linear_q4_0_fixed_1_short",
-	"atlas_linear_q4_0_fixed_1",
-	"atlas_linear_q4_0_1_short",
-	"atlas_linear_q4_0_1",
-	"atlas_linear_q4_0_4",
-	"atlas_linear_q4_0_8",
-	"atlas_linear_q4_0_4_long",
-	"atlas_linear_q4_0_8_long",
-	"atlas_linear_q4_0",
-	"atlas_linear_q4_1_split_16_small_6",
-	"atlas_linear_q4_1_split_32_narrow_8",
-	"atlas_linear_q4_1_split_32_narrow_5",
-	"atlas_linear_q4_1_split_32_large",
-	"atlas_linear_q4_1_split_16_large",
-	"atlas_linear_q4_1_split_16_middle",
-	"atlas_linear_q4_1_split_16_small",
-	"atlas_linear_q4_1_split_16",
-	"atlas_linear_q4_1_split_32_middle",
-	"atlas_linear_q4_1_split_32",
-	"atlas_linear_q4_1_split_64_small_8",
-	"atlas_linear_q4_1_split_64_narrow_3",
-	"atlas_linear_q4_1_split_64_single",
-	"atlas_linear_q4_1_split_64_large",
-	"atlas_linear_q4_1_split_64_middle",
-	"atlas_linear_q4_1_split_128_small_6",
-	"atlas_linear_q4_1_split_128_small_4",
-	"atlas_linear_q4_1_split_128_narrow_3",
-	"atlas_linear_q4_1_split_128_middle_2",
-	"atlas_linear_q4_1_split_128_single",
-	"atlas_linear_q4_1_split_192_single",
-	"atlas_linear_q4_1_wide_128_4",
-	"atlas_linear_q4_1_wide_128_3",
-	"atlas_linear_q4_1_wide_128_2",
-	"atlas_linear_q4_1_wide_192_3",
-	"atlas_linear_q4_1_wide_192_2",
-	"atlas_linear_q4_1_wide_256_3",
-	"atlas_linear_q4_1_wide_256_2",
-	"atlas_linear_q4_1_wide_256",
-	"atlas_linear_q4_1_wide_192",
-	"atlas_linear_q4_1_wide_128",
-	"atlas_linear_q4_1_fixed_1_short",
-	"atlas_linear_q4_1_fixed_1",
-	"atlas_linear_q4_1_1_short",
-	"atlas_linear_q4_1_1",
-	"atlas_linear_q4_1_4",
-	"atlas_linear_q4_1_8",
-	"atlas_linear_q4_1_4_long",
-	"atlas_linear_q4_1_8_long",
-	"atlas_linear_q4_1",
-	"atlas_linear_f8_split_16_small_6",
-	"atlas_linear_f8_split_16_narrow",
-	"atlas_linear_f8_split_32_narrow_8",
-	"atlas_linear_f8_split_32_narrow_5",
-	"atlas_linear_f8_split_32_large",
-	"atlas_linear_f8_split_16_large",
-	"atlas_linear_f8_split_16_middle",
-	"atlas_linear_f8_split_16_small",
-	"atlas_linear_f8_split_16",
-	"atlas_linear_f8_split_32_middle",
-	"atlas_linear_f8_split_32",
-	"atlas_linear_f8_split_64_small_8",
-	"atlas_linear_f8_split_64_narrow_3",
-	"atlas_linear_f8_split_64_single",
-	"atlas_linear_f8_split_64_large",
-	"atlas_linear_f8_split_64_middle",
-	"atlas_linear_f8_split_128_small_6",
-	"atlas_linear_f8_split_128_small_4",
-	"atlas_linear_f8_split_128_narrow_3",
-	"atlas_linear_f8_split_128_middle_2",
-	"atlas_linear_f8_split_128_single",
-	"atlas_linear_f8_e4m3_128x128_0",
-	"atlas_linear_f8_e4m3_128x128_1",
-	"atlas_linear_f8_e4m3_64x128_0",
-	"atlas_linear_f8_e4m3_64x128_1",
-	"atlas_linear_f8_wide_128_4",
-	"atlas_linear_f8_wide_128_3",
-	"atlas_linear_f8_wide_128_2",
-	"atlas_linear_f8_wide_192_3",
-	"atlas_linear_f8_wide_192_2",
-	"atlas_linear_f8_wide_256_3",
-	"atlas_linear_f8_wide_256_2",
-	"atlas_linear_f8_wide_256",
-	"atlas_linear_f8_wide_192",
-	"atlas_linear_f8_wide_128",
-	"atlas_linear_f8_half_1_short",
-	"atlas_linear_f8_half_1",
-	"atlas_linear_f8_1_short",
-	"atlas_linear_f8_1",
-	"atlas_linear_f8_4",
-	"atlas_linear_f8_8",
-	"atlas_linear_f8_4_long",
-	"atlas_linear_f8_8_long",
-	"atlas_linear_f8",
-	"atlas_linear_f8block_split_16_narrow",
-	"atlas_linear_f8block_split_32_narrow_8",
-	"atlas_linear_f8block_split_32_narrow_5",
-	"atlas_linear_f8block_split_32_large",
-	"atlas_linear_f8block_split_16_large",
-	"atlas_linear_f8block_split_16_middle",
-	"atlas_linear_f8block_split_16_small",
-	"atlas_linear_f8block_split_16",
-	"atlas_linear_f8block_split_32_middle",
-	"atlas_linear_f8block_split_32",
-	"atlas_linear_f8block_split_64_small_6",
-	"atlas_linear_f8block_split_64_small_8",
-	"atlas_linear_f8block_split_64_narrow_3",
-	"atlas_linear_f8block_split_64_single",
-	"atlas_linear_f8block_split_64_middle",
-	"atlas_linear_f8block_e4m3_128x192_0",
-	"atlas_linear_f8block_e4m3_128x192_1",
-	"atlas_linear_f8block_e4m3_128x128_0",
-	"atlas_linear_f8block_e4m3_128x128_1",
-	"atlas_linear_f8block_e4m3_64x128_0",
-	"atlas_linear_f8block_e4m3_64x128_1",
-	"atlas_linear_f8block_wide",
-	"atlas_linear_f8block_held_1",
-	"atlas_linear_f8block_held_4",
-	"atlas_linear_f8block_half_1_short",
-	"atlas_linear_f8block_half_1",
-	"atlas_linear_f8block_1_short",
-	"atlas_linear_f8block_1",
-	"atlas_linear_f8block_4",
-	"atlas_linear_f8block_8",
-	"atlas_linear_f8block_4_long",
-	"atlas_linear_f8block_8_long",
-	"atlas_linear_f8block",
-	"atlas_linear_nvfp4_split_16_small_6",
-	"atlas_linear_nvfp4_split_16_narrow",
-	"atlas_linear_nvfp4_split_32_narrow_8",
-	"atlas_linear_nvfp4_split_32_narrow_5",
-	"atlas_linear_nvfp4_split_32_narrow_4",
-	"atlas_linear_nvfp4_split_64_small_6",
-	"atlas_linear_nvfp4_split_64_small_8",
-	"atlas_linear_nvfp4_split_64_narrow_3",
-	"atlas_linear_nvfp4_split_64_single",
-	"atlas_linear_nvfp4_split_16_large",
-	"atlas_linear_nvfp4_split_16_middle",
-	"atlas_linear_nvfp4_split_16_small_4",
-	"atlas_linear_nvfp4_split_16",
-	"atlas_linear_nvfp4_split_32_large",
-	"atlas_linear_nvfp4_split_32_middle",
-	"atlas_linear_nvfp4_split_64_large",
-	"atlas_linear_nvfp4_split_64_middle",
-	"atlas_linear_nvfp4_split_128_small_6",
-	"atlas_linear_nvfp4_split_128_small_4",
-	"atlas_linear_nvfp4_split_128_narrow_3",
-	"atlas_linear_nvfp4_split_128_middle_2",
-	"atlas_linear_nvfp4_split_128_single",
-	"atlas_linear_nvfp4_split_192_single",
-	"atlas_linear_nvfp4_wide_128_4",
-	"atlas_linear_nvfp4_wide_128_3",
-	"atlas_linear_nvfp4_wide_128_2",
-	"atlas_linear_nvfp4_wide_192_3",
-	"atlas_linear_nvfp4_wide_192_2",
-	"atlas_linear_nvfp4_wide_256_3",
-	"atlas_linear_nvfp4_wide_256_2",
-	"atlas_linear_nvfp4_wide_256",
-	"atlas_linear_nvfp4_wide_192",
-	"atlas_linear_nvfp4_wide_128",
-	"atlas_linear_nvfp4_held_1",
-	"atlas_linear_nvfp4_held_4",
-	"atlas_linear_nvfp4_held_4_two",
-	"atlas_linear_nvfp4_spread_1_middle",
-	"atlas_linear_nvfp4_spread_1",
-	"atlas_linear_nvfp4_1",
-	"atlas_linear_nvfp4_spread_4",
-	"atlas_linear_nvfp4_4",
-	"atlas_linear_nvfp4_8",
-	"atlas_linear_nvfp4_spread_4_long",
-	"atlas_linear_nvfp4_4_long",
-	"atlas_linear_nvfp4_8_long",
-	"atlas_linear_nvfp4",
-	"atlas_linear_q6_k_split_16_small_6",
-	"atlas_linear_q6_k_split_16_narrow",
-	"atlas_linear_q6_k_split_32_narrow_8",
-	"atlas_linear_q6_k_split_32_narrow_5",
-	"atlas_linear_q6_k_split_32_narrow_4",
-	"atlas_linear_q6_k_split_32_large",
-	"atlas_linear_q6_k_split_16_large",
-	"atlas_linear_q6_k_split_16_middle",
-	"atlas_linear_q6_k_split_16_small",
-	"atlas_linear_q6_k_split_16",
-	"atlas_linear_q6_k_split_32_middle",
-	"atlas_linear_q6_k_split_64_small_8",
-	"atlas_linear_q6_k_split_64_narrow_3",
-	"atlas_linear_q6_k_split_64_single",
-	"atlas_linear_q6_k_split_64_large",
-	"atlas_linear_q6_k_split_64_middle",
-	"atlas_linear_q6_k_split_128_small_6",
-	"atlas_linear_q6_k_split_128_small_4",
-	"atlas_linear_q6_k_split_128_narrow_3",
-	"atlas_linear_q6_k_split_128_middle_2",
-	"atlas_linear_q6_k_split_128_single",
-	"atlas_linear_q6_k_split_192_single",
-	"atlas_linear_q6_k_wide_128_4",
-	"atlas_linear_q6_k_wide_128_3",
-	"atlas_linear_q6_k_wide_128_2",
-	"atlas_linear_q6_k_wide_192_3",
-	"atlas_linear_q6_k_wide_192_2",
-	"atlas_linear_q6_k_wide_256_3",
-	"atlas_linear_q6_k_wide_256_2",
-	"atlas_linear_q6_k_wide_256",
-	"atlas_linear_q6_k_wide_192",
-	"atlas_linear_q6_k_wide_128",
-	"atlas_linear_q6_k_fixed_1_short",
-	"atlas_linear_q6_k_fixed_1",
-	"atlas_linear_q6_k_1_short",
-	"atlas_linear_q6_k_1",
-	"atlas_linear_q6_k_4",
-	"atlas_linear_q6_k_8",
-	"atlas_linear_q6_k_4_long",
-	"atlas_linear_q6_k_8_long",
-	"atlas_linear_q6_k",
-	"atlas_linear_bf16_split_16_middle_add",
-	"atlas_linear_bf16_split_16_small_add",
-	"atlas_linear_bf16_split_16_add",
-	"atlas_linear_bf16_split_32_middle_add",
-	"atlas_linear_bf16_split_32_add",
-	"atlas_linear_bf16_split_64_add",
-	"atlas_linear_bf16_split_128_small_6_add",
-	"atlas_linear_bf16_split_128_small_4_add",
-	"atlas_linear_bf16_split_128_narrow_3_add",
-	"atlas_linear_bf16_split_128_middle_2_add",
-	"atlas_linear_bf16_split_192_small_6_add",
-	"atlas_linear_bf16_split_192_small_4_add",
-	"atlas_linear_bf16_split_192_narrow_3_add",
-	"atlas_linear_bf16_split_192_middle_2_add",
-	"atlas_linear_bf16_1_small_add",
-	"atlas_linear_bf16_1_add",
-	"atlas_linear_bf16_1_long_add",
-	"atlas_linear_bf16_4_add",
-	"atlas_linear_bf16_4_long_add",
-	"atlas_linear_bf16_8_add",
-	"atlas_linear_bf16_8_long_add",
-	"atlas_linear_q8_0_split_16_small_6_add",
-	"atlas_linear_q8_0_split_16_narrow_add",
-	"atlas_linear_q8_0_split_32_narrow_8_add",
-	"atlas_linear_q8_0_split_32_narrow_5_add",
-	"atlas_linear_q8_0_split_16_middle_add",
-	"atlas_linear_q8_0_split_16_small_add",
-	"atlas_linear_q8_0_split_16_add",
-	"atlas_linear_q8_0_split_32_middle_add",
-	"atlas_linear_q8_0_split_32_add",
-	"atlas_linear_q8_0_split_64_small_8_add",
-	"atlas_linear_q8_0_split_64_narrow_3_add",
-	"atlas_linear_q8_0_split_64_middle_add",
-	"atlas_linear_q8_0_split_128_small_6_add",
-	"atlas_linear_q8_0_split_128_small_4_add",
-	"atlas_linear_q8_0_split_128_narrow_3_add",
-	"atlas_linear_q8_0_split_128_middle_2_add",
-	"atlas_linear_q8_0_fixed_1_short_add",
-	"atlas_linear_q8_0_fixed_1_add",
-	"atlas_linear_q8_0_1_short_add",
-	"atlas_linear_q8_0_1_add",
-	"atlas_linear_q8_0_4_add",
-	"atlas_linear_q8_0_8_add",
-	"atlas_linear_q8_0_4_long_add",
-	"atlas_linear_q8_0_8_long_add",
-	"atlas_linear_q4_0_split_16_small_6_add",
-	"atlas_linear_q4_0_split_16_narrow_add",
-	"atlas_linear_q4_0_split_32_narrow_8_add",
-	"atlas_linear_q4_0_split_32_narrow_5_add",
-	"atlas_linear_q4_0_split_32_narrow_4_add",
-	"atlas_linear_q4_0_split_16_middle_add",
-	"atlas_linear_q4_0_split_16_small_add",
-	"atlas_linear_q4_0_split_16_add",
-	"atlas_linear_q4_0_split_32_middle_add",
-	"atlas_linear_q4_0_split_64_small_8_add",
-	"atlas_linear_q4_0_split_64_narrow_3_add",
-	"atlas_linear_q4_0_split_64_middle_add",
-	"atlas_linear_q4_0_split_128_small_6_add",
-	"atlas_linear_q4_0_split_128_small_4_add",
-	"atlas_linear_q4_0_split_128_narrow_3_add",
-	"atlas_linear_q4_0_split_128_middle_2_add",
-	"atlas_linear_q4_0_fixed_1_short_add",
-	"atlas_linear_q4_0_fixed_1_add",
-	"atlas_linear_q4_0_1_short_add",
-	"atlas_linear_q4_0_1_add",
-	"atlas_linear_q4_0_4_add",
-	"atlas_linear_q4_0_8_add",
-	"atlas_linear_q4_0_4_long_add",
-	"atlas_linear_q4_0_8_long_add",
-	"atlas_linear_q4_1_split_16_small_6_add",
-	"atlas_linear_q4_1_split_32_narrow_8_add",
-	"atlas_linear_q4_1_split_32_narrow_5_add",
-	"atlas_linear_q4_1_split_16_middle_add",
-	"atlas_linear_q4_1_split_16_small_add",
-	"atlas_linear_q4_1_split_16_add",
-	"atlas_linear_q4_1_split_32_middle_add",
-	"atlas_linear_q4_1_split_32_add",
-	"atlas_linear_q4_1_split_64_small_8_add",
-	"atlas_linear_q4_1_split_64_narrow_3_add",
-	"atlas_linear_q4_1_split_64_middle_add",
-	"atlas_linear_q4_1_split_128_small_6_add",
-	"atlas_linear_q4_1_split_128_small_4_add",
-	"atlas_linear_q4_1_split_128_narrow_3_add",
-	"atlas_linear_q4_1_split_128_middle_2_add",
-	"atlas_linear_q4_1_fixed_1_short_add",
-	"atlas_linear_q4_1_fixed_1_add",
-	"atlas_linear_q4_1_1_short_add",
-	"atlas_linear_q4_1_1_add",
-	"atlas_linear_q4_1_4_add",
-	"atlas_linear_q4_1_8_add",
-	"atlas_linear_q4_1_4_long_add",
-	"atlas_linear_q4_1_8_long_add",
-	"atlas_linear_f8_split_16_small_6_add",
-	"atlas_linear_f8_split_16_narrow_add",
-	"atlas_linear_f8_split_32_narrow_8_add",
-	"atlas_linear_f8_split_32_narrow_5_add",
-	"atlas_linear_f8_split_16_middle_add",
-	"atlas_linear_f8_split_16_small_add",
-	"atlas_linear_f8_split_16_add",
-	"atlas_linear_f8_split_32_middle_add",
-	"atlas_linear_f8_split_32_add",
-	"atlas_linear_f8_split_64_small_8_add",
-	"atlas_linear_f8_split_64_narrow_3_add",
-	"atlas_linear_f8_split_64_middle_add",
-	"atlas_linear_f8_split_128_small_6_add",
-	"atlas_linear_f8_split_128_small_4_add",
-	"atlas_linear_f8_split_128_narrow_3_add",
-	"atlas_linear_f8_split_128_middle_2_add",
-	"atlas_linear_f8_half_1_short_add",
-	"atlas_linear_f8_half_1_add",
-	"atlas_linear_f8_1_short_add",
-	"atlas_linear_f8_1_add",
-	"atlas_linear_f8_4_add",
-	"atlas_linear_f8_8_add",
-	"atlas_linear_f8_4_long_add",
-	"atlas_linear_f8_8_long_add",
-	"atlas_linear_f8block_held_16_add",
-	"atlas_linear_f8block_split_16_narrow_add",
-	"atlas_linear_f8block_split_32_narrow_8_add",
-	"atlas_linear_f8block_split_32_narrow_5_add",
-	"atlas_linear_f8block_split_16_middle_add",
-	"atlas_linear_f8block_split_16_small_add",
-	"atlas_linear_f8block_split_16_add",
-	"atlas_linear_f8block_split_32_middle_add",
-	"atlas_linear_f8block_split_32_add",
-	"atlas_linear_f8block_split_64_small_6_add",
-	"atlas_linear_f8block_split_64_small_8_add",
-	"atlas_linear_f8block_split_64_narrow_3_add",
-	"atlas_linear_f8block_split_64_middle_add",
-	"atlas_linear_f8block_held_1_add",
-	"atlas_linear_f8block_held_4_add",
-	"atlas_linear_f8block_half_1_short_add",
-	"atlas_linear_f8block_half_1_add",
-	"atlas_linear_f8block_1_short_add",
-	"atlas_linear_f8block_1_add",
-	"atlas_linear_f8block_4_add",
-	"atlas_linear_f8block_8_add",
-	"atlas_linear_f8block_4_long_add",
-	"atlas_linear_f8block_8_long_add",
-	"atlas_linear_nvfp4_split_16_small_6_add",
-	"atlas_linear_nvfp4_split_16_narrow_add",
-	"atlas_linear_nvfp4_split_32_narrow_8_add",
-	"atlas_linear_nvfp4_split_32_narrow_5_add",
-	"atlas_linear_nvfp4_split_32_narrow_4_add",
-	"atlas_linear_nvfp4_split_64_small_6_add",
-	"atlas_linear_nvfp4_split_64_small_8_add",
-	"atlas_linear_nvfp4_split_64_narrow_3_add",
-	"atlas_linear_nvfp4_split_16_middle_add",
-	"atlas_linear_nvfp4_split_16_small_4_add",
-	"atlas_linear_nvfp4_split_16_add",
-	"atlas_linear_nvfp4_split_32_middle_add",
-	"atlas_linear_nvfp4_split_64_middle_add",
-	"atlas_linear_nvfp4_split_128_small_6_add",
-	"atlas_linear_nvfp4_split_128_small_4_add",
-	"atlas_linear_nvfp4_split_128_narrow_3_add",
-	"atlas_linear_nvfp4_split_128_middle_2_add",
-	"atlas_linear_nvfp4_held_1_add",
-	"atlas_linear_nvfp4_held_4_add",
-	"atlas_linear_nvfp4_held_4_two_add",
-	"atlas_linear_nvfp4_spread_1_middle_add",
-	"atlas_linear_nvfp4_spread_1_add",
-	"atlas_linear_nvfp4_1_add",
-	"atlas_linear_nvfp4_spread_4_add",
-	"atlas_linear_nvfp4_4_add",
-	"atlas_linear_nvfp4_8_add",
-	"atlas_linear_nvfp4_spread_4_long_add",
-	"atlas_linear_nvfp4_4_long_add",
-	"atlas_linear_nvfp4_8_long_add",
-	"atlas_linear_q6_k_split_16_small_6_add",
-	"atlas_linear_q6_k_split_16_narrow_add",
-	"atlas_linear_q6_k_split_32_narrow_8_add",
-	"atlas_linear_q6_k_split_32_narrow_5_add",
-	"atlas_linear_q6_k_split_32_narrow_4_add",
-	"atlas_linear_q6_k_split_16_middle_add",
-	"atlas_linear_q6_k_split_16_small_add",
-	"atlas_linear_q6_k_split_16_add",
-	"atlas_linear_q6_k_split_32_middle_add",
-	"atlas_linear_q6_k_split_64_small_8_add",
-	"atlas_linear_q6_k_split_64_narrow_3_add",
-	"atlas_linear_q6_k_split_64_middle_add",
-	"atlas_linear_q6_k_split_128_small_6_add",
-	"atlas_linear_q6_k_split_128_small_4_add",
-	"atlas_linear_q6_k_split_128_narrow_3_add",
-	"atlas_linear_q6_k_split_128_middle_2_add",
-	"atlas_linear_q6_k_fixed_1_short_add",
-	"atlas_linear_q6_k_fixed_1_add",
-	"atlas_linear_q6_k_1_short_add",
-	"atlas_linear_q6_k_1_add",
-	"atlas_linear_q6_k_4_add",
-	"atlas_linear_q6_k_8_add",
-	"atlas_linear_q6_k_4_long_add",
-	"atlas_linear_q6_k_8_long_add",
-	"atlas_logits_bf16_split_16",
-	"atlas_logits_bf16_split_64",
-	"atlas_logits_bf16_split_128",
-	"atlas_logits_bf16_1",
-	"atlas_logits_bf16_1_long",
-	"atlas_logits_bf16_4",
-	"atlas_logits_bf16_8",
-	"atlas_logits_bf16_4_long",
-	"atlas_logits_bf16_8_long",
-	"atlas_logits_bf16",
-	"atlas_logits_q8_0_split_16",
-	"atlas_logits_q8_0_split_64",
-	"atlas_logits_q8_0_split_128",
-	"atlas_logits_q8_0_fixed_1",
-	"atlas_logits_q8_0_1",
-	"atlas_logits_q8_0_4",
-	"atlas_logits_q8_0_8",
-	"atlas_logits_q8_0_4_long",
-	"atlas_logits_q8_0_8_long",
-	"atlas_logits_q8_0",
-	"atlas_logits_q4_0_split_16",
-	"atlas_logits_q4_0_split_64",
-	"atlas_logits_q4_0_split_128",
-	"atlas_logits_q4_0_fixed_1",
-	"atlas_logits_q4_0_1",
-	"atlas_logits_q4_0_4",
-	"atlas_logits_q4_0_8",
-	"atlas_logits_q4_0_4_long",
-	"atlas_logits_q4_0_8_long",
-	"atlas_logits_q4_0",
-	"atlas_logits_q4_1_split_16",
-	"atlas_logits_q4_1_split_64",
-	"atlas_logits_q4_1_split_128",
-	"atlas_logits_q4_1_fixed_1",
-	"atlas_logits_q4_1_1",
-	"atlas_logits_q4_1_4",
-	"atlas_logits_q4_1_8",
-	"atlas_logits_q4_1_4_long",
-	"atlas_logits_q4_1_8_long",
-	"atlas_logits_q4_1",
-	"atlas_logits_f8_split_16",
-	"atlas_logits_f8_split_64",
-	"atlas_logits_f8_split_128",
-	"atlas_logits_f8_1",
-	"atlas_logits_f8_4",
-	"atlas_logits_f8_8",
-	"atlas_logits_f8_4_long",
-	"atlas_logits_f8_8_long",
-	"atlas_logits_f8",
-	"atlas_logits_f8block_split_16",
-	"atlas_logits_f8block_split_64",
-	"atlas_logits_f8block_1",
-	"atlas_logits_f8block_4",
-	"atlas_logits_f8block_8",
-	"atlas_logits_f8block_4_long",
-	"atlas_logits_f8block_8_long",
-	"atlas_logits_f8block",
-	"atlas_logits_nvfp4_split_64",
-	"atlas_logits_nvfp4_split_128",
-	"atlas_logits_nvfp4_spread_1",
-	"atlas_logits_nvfp4_1",
-	"atlas_logits_nvfp4",
-	"atlas_logits_q6_k_split_16",
-	"atlas_logits_q6_k_split_64",
-	"atlas_logits_q6_k_split_128",
-	"atlas_logits_q6_k_fixed_1",
-	"atlas_logits_q6_k_1",
-	"atlas_logits_q6_k_4",
-	"atlas_logits_q6_k_8",
-	"atlas_logits_q6_k_4_long",
-	"atlas_logits_q6_k_8_long",
-	"atlas_logits_q6_k",
-	"atlas_norm_linear_bf16_1",
-	"atlas_norm_linear_q8_0_fixed_1",
-	"atlas_norm_linear_q8_0_1",
-	"atlas_norm_linear_q8_0_4",
-	"atlas_norm_linear_q4_0_fixed_1",
-	"atlas_norm_linear_q4_0_1",
-	"atlas_norm_linear_q4_0_4",
-	"atlas_norm_linear_q4_1_fixed_1",
-	"atlas_norm_linear_q4_1_1",
-	"atlas_norm_linear_q4_1_4",
-	"atlas_norm_linear_f8_half_1_middle",
-	"atlas_norm_linear_f8_half_1",
-	"atlas_norm_linear_f8_1_middle",
-	"atlas_norm_linear_f8_1",
-	"atlas_norm_linear_f8_4_middle",
-	"atlas_norm_linear_f8_4",
-	"atlas_norm_linear_f8block_held_4",
-	"atlas_norm_linear_f8block_half_1_middle",
-	"atlas_norm_linear_f8block_half_1",
-	"atlas_norm_linear_f8block_1_middle",
-	"atlas_norm_linear_f8block_1",
-	"atlas_norm_linear_f8block_4_middle",
-	"atlas_norm_linear_f8block_4",
-	"atlas_norm_linear_nvfp4_held_4",
-	"atlas_norm_linear_nvfp4_held_1",
-	"atlas_norm_linear_nvfp4_1_middle",
-	"atlas_norm_linear_nvfp4_1",
-	"atlas_norm_linear_nvfp4_spread_4_middle",
-	"atlas_norm_linear_nvfp4_spread_4",
-	"atlas_norm_linear_nvfp4_4",
-	"atlas_norm_linear_q6_k_fixed_1",
-	"atlas_norm_linear_q6_k_1",
-	"atlas_norm_linear_q6_k_4",
-	"atlas_norm_route_row",
-	"atlas_norm_route_1",
-	"atlas_norm_route_8",
-	"atlas_norm_route_16",
-	"atlas_norm_route_up_q4_0_1",
-	"atlas_norm_route_up_q4_1_1",
-	"atlas_norm_route_up_nvfp4_1",
-	"atlas_pack_bf16",
-	"atlas_pack_q8_0",
-	"atlas_pack_q4_0",
-	"atlas_pack_q4_1",
-	"atlas_pack_f8",
-	"atlas_pack_f8block",
-	"atlas_pack_nvfp4",
-	"atlas_pack_q6_k",
-	"atlas_attention_even_64_16",
-	"atlas_attention_even_64_8",
-	"atlas_attention_even_64_6",
-	"atlas_attention_even_64_4",
-	"atlas_attention_even_64_3",
-	"atlas_attention_even_64_2",
-	"atlas_attention_even_64_2_many",
-	"atlas_attention_even_128_16",
-	"atlas_attention_even_128_8",
-	"atlas_attention_even_128_6",
-	"atlas_attention_even_128_4",
-	"atlas_attention_even_128_3",
-	"atlas_attention_even_128_2",
-	"atlas_attention_even_128_2_many",
-	"atlas_attention_whole_128",
-	"atlas_attention_cluster_256_16",
-	"atlas_attention_wide_64",
-	"atlas_attention_wide_beside_64_0",
-	"atlas_attention_wide_beside_64_1",
-	"atlas_attention_wide_128_large",
-	"atlas_attention_wide_128",
-	"atlas_attention_wide_beside_128_0",
-	"atlas_attention_wide_beside_128_1",
-	"atlas_attention_wide_256",
-	"atlas_attention_wide_beside_256_0",
-	"atlas_attention_wide_beside_256_1",
-	"atlas_attention_few_32_8",
-	"atlas_attention_many_32",
-	"atlas_attention_mixed_32_0",
-	"atlas_attention_mixed_32_1",
-	"atlas_attention_cluster_64_8",
-	"atlas_attention_cluster_64_4",
-	"atlas_attention_shares_64",
-	"atlas_attention_few_64_8",
-	"atlas_attention_many_64",
-	"atlas_attention_mixed_64_0",
-	"atlas_attention_mixed_64_1",
-	"atlas_attention_cluster_128_8",
-	"atlas_attention_cluster_128_4",
-	"atlas_attention_shares_128",
-	"atlas_attention_few_128_8",
-	"atlas_attention_shares_128_16",
-	"atlas_attention_few_128_16",
-	"atlas_attention_many_128",
-	"atlas_attention_mixed_128_0",
-	"atlas_attention_mixed_128_1",
-	"atlas_attention_cluster_256_8",
-	"atlas_attention_cluster_256_4",
-	"atlas_attention_shares_256",
-	"atlas_attention_few_256_8",
-	"atlas_attention_shares_256_16",
-	"atlas_attention_few_256_16",
-	"atlas_attention_many_256",
-	"atlas_attention_mixed_256_0",
-	"atlas_attention_mixed_256_1",
-	"atlas_attention_rows_bf16",
-	"atlas_attention_rows_f32",
-	"atlas_rmsnorm_2048",
-	"atlas_rmsnorm_4096",
-	"atlas_rmsnorm",
-	"atlas_resolve",
-	"atlas_rotary_angles",
-	"atlas_rotary_cache_64",
-	"atlas_rotary_rows_128",
-	"atlas_rotary_few_128",
-	"atlas_rotary_cache_128",
-	"atlas_rotary_cache_256_rows",
-	"atlas_rotary_cache_256",
-	"atlas_rotary_cache_512",
-	"atlas_route_one",
-	"atlas_route_8",
-	"atlas_route_16",
-	"atlas_route_128_0",
-	"atlas_route_128_1",
-	"atlas_route_0",
-	"atlas_route_1",
-	"atlas_route_32_of_512",
-	"atlas_route_of_512_0",
-	"atlas_route_of_512_1",
-	"atlas_sample",
-	"atlas_sample_large",
-	"atlas_swiglu",
-	"atlas_unpack_bf16",
-	"atlas_unpack_q8_0",
-	"atlas_unpack_q4_0",
-	"atlas_unpack_q4_1",
-	"atlas_unpack_f8",
-	"atlas_unpack_f8block",
-	"atlas_unpack_nvfp4",
-	"atlas_unpack_q6_k",
+// Kernels are the entry points of the image, in the order that New takes them. The constants are their places.
+var Kernels = [...]bundle.Kernel{
+	{Name: "atlas_convert"},
+	{Name: "atlas_copy"},
+	{Name: "atlas_embedding_bf16"},
+	{Name: "atlas_embedding_q8_0"},
+	{Name: "atlas_embedding_q4_0"},
+	{Name: "atlas_embedding_q4_1"},
+	{Name: "atlas_embedding_f8"},
+	{Name: "atlas_embedding_f8block"},
+	{Name: "atlas_embedding_nvfp4"},
+	{Name: "atlas_embedding_q6_k"},
+	{Name: "atlas_expert_down_bf16_tiles_16_0"},
+	{Name: "atlas_expert_down_bf16_tiles_16_1"},
+	{Name: "atlas_expert_down_bf16_wide_128_0", MostBlocks: 132},
+	{Name: "atlas_expert_down_bf16_wide_128_1"},
+	{Name: "atlas_expert_down_bf16_wide_64_0", MostBlocks: 132},
+	{Name: "atlas_expert_down_bf16_wide_64_1"},
+	{Name: "atlas_expert_down_bf16_one", MostBlocks: 132},
+	{Name: "atlas_expert_down_bf16_few_4", MostBlocks: 132},
+	{Name: "atlas_expert_down_bf16_tiles_0"},
+	{Name: "atlas_expert_down_bf16_tiles_1"},
+	{Name: "atlas_expert_down_bf16_8_0"},
+	{Name: "atlas_expert_down_bf16_8_1"},
+	{Name: "atlas_expert_down_bf16_0"},
+	{Name: "atlas_expert_down_bf16_1"},
+	{Name: "atlas_expert_down_q8_0_tiles_16_0"},
+	{Name: "atlas_expert_down_q8_0_tiles_16_1"},
+	{Name: "atlas_expert_down_q8_0_wide_128_0", MostBlocks: 132},
+	{Name: "atlas_expert_down_q8_0_wide_128_1"},
+	{Name: "atlas_expert_down_q8_0_wide_64_0", MostBlocks: 132},
+	{Name: "atlas_expert_down_q8_0_wide_64_1"},
+	{Name: "atlas_expert_down_q8_0_one", MostBlocks: 132},
+	{Name: "atlas_expert_down_q8_0_few_4", MostBlocks: 132},
+	{Name: "atlas_expert_down_q8_0_tiles_0"},
+	{Name: "atlas_expert_down_q8_0_tiles_1"},
+	{Name: "atlas_expert_down_q8_0_8_0"},
+	{Name: "atlas_expert_down_q8_0_8_1"},
+	{Name: "atlas_expert_down_q8_0_0"},
+	{Name: "atlas_expert_down_q8_0_1"},
+	{Name: "atlas_expert_down_q4_0_tiles_16_0"},
+	{Name: "atlas_expert_down_q4_0_tiles_16_1"},
+	{Name: "atlas_expert_down_q4_0_wide_128_0", MostBlocks: 132},
+	{Name: "atlas_expert_down_q4_0_wide_128_1"},
+	{Name: "atlas_expert_down_q4_0_wide_64_0", MostBlocks: 132},
+	{Name: "atlas_expert_down_q4_0_wide_64_1"},
+	{Name: "atlas_expert_down_q4_0_one", MostBlocks: 132},
+	{Name: "atlas_expert_down_q4_0_few_4", MostBlocks: 132},
+	{Name: "atlas_expert_down_q4_0_tiles_0"},
+	{Name: "atlas_expert_down_q4_0_tiles_1"},
+	{Name: "atlas_expert_down_q4_0_8_0"},
+	{Name: "atlas_expert_down_q4_0_8_1"},
+	{Name: "atlas_expert_down_q4_0_0"},
+	{Name: "atlas_expert_down_q4_0_1"},
+	{Name: "atlas_expert_down_q4_1_tiles_16_0"},
+	{Name: "atlas_expert_down_q4_1_tiles_16_1"},
+	{Name: "atlas_expert_down_q4_1_wide_128_0", MostBlocks: 132},
+	{Name: "atlas_expert_down_q4_1_wide_128_1"},
+	{Name: "atlas_expert_down_q4_1_wide_64_0", MostBlocks: 132},
+	{Name: "atlas_expert_down_q4_1_wide_64_1"},
+	{Name: "atlas_expert_down_q4_1_one", MostBlocks: 132},
+	{Name: "atlas_expert_down_q4_1_few_4", MostBlocks: 132},
+	{Name: "atlas_expert_down_q4_1_tiles_0"},
+	{Name: "atlas_expert_down_q4_1_tiles_1"},
+	{Name: "atlas_expert_down_q4_1_8_0"},
+	{Name: "atlas_expert_down_q4_1_8_1"},
+	{Name: "atlas_expert_down_q4_1_0"},
+	{Name: "atlas_expert_down_q4_1_1"},
+	{Name: "atlas_expert_down_f8_tiles_16_0"},
+	{Name: "atlas_expert_down_f8_tiles_16_1"},
+	{Name: "atlas_expert_down_f8_wide_128_0", MostBlocks: 132},
+	{Name: "atlas_expert_down_f8_wide_128_1"},
+	{Name: "atlas_expert_down_f8_wide_64_0", MostBlocks: 132},
+	{Name: "atlas_expert_down_f8_wide_64_1"},
+	{Name: "atlas_expert_down_f8_one", MostBlocks: 132},
+	{Name: "atlas_expert_down_f8_few_4", MostBlocks: 132},
+	{Name: "atlas_expert_down_f8_tiles_0"},
+	{Name: "atlas_expert_down_f8_tiles_1"},
+	{Name: "atlas_expert_down_f8_8_0"},
+	{Name: "atlas_expert_down_f8_8_1"},
+	{Name: "atlas_expert_down_f8_0"},
+	{Name: "atlas_expert_down_f8_1"},
+	{Name: "atlas_expert_down_f8block_held"},
+	{Name: "atlas_expert_down_f8block_tiles_16_0"},
+	{Name: "atlas_expert_down_f8block_tiles_16_1"},
+	{Name: "atlas_expert_down_f8block_e4m3_128_0", Rounds: "e4m3x128"},
+	{Name: "atlas_expert_down_f8block_e4m3_128_1", Rounds: "e4m3x128", MostBlocks: 132},
+	{Name: "atlas_expert_down_f8block_e4m3_128_2", Rounds: "e4m3x128"},
+	{Name: "atlas_expert_down_f8block_e4m3_64_0", Rounds: "e4m3x128"},
+	{Name: "atlas_expert_down_f8block_e4m3_64_1", Rounds: "e4m3x128", MostBlocks: 132},
+	{Name: "atlas_expert_down_f8block_e4m3_64_2", Rounds: "e4m3x128"},
+	{Name: "atlas_expert_down_f8block_wide_0", MostBlocks: 132},
+	{Name: "atlas_expert_down_f8block_wide_1"},
+	{Name: "atlas_expert_down_f8block_team_4", MostBlocks: 132},
+	{Name: "atlas_expert_down_f8block_one", MostBlocks: 132},
+	{Name: "atlas_expert_down_f8block_tiles_0"},
+	{Name: "atlas_expert_down_f8block_tiles_1"},
+	{Name: "atlas_expert_down_f8block_8_0"},
+	{Name: "atlas_expert_down_f8block_8_1"},
+	{Name: "atlas_expert_down_f8block_0"},
+	{Name: "atlas_expert_down_f8block_1"},
+	{Name: "atlas_expert_down_nvfp4_held"},
+	{Name: "atlas_expert_down_nvfp4_tiles_16_0"},
+	{Name: "atlas_expert_down_nvfp4_tiles_16_1"},
+	{Name: "atlas_expert_down_nvfp4_wide_128_0", MostBlocks: 132},
+	{Name: "atlas_expert_down_nvfp4_wide_128_1"},
+	{Name: "atlas_expert_down_nvfp4_wide_64_0", MostBlocks: 132},
+	{Name: "atlas_expert_down_nvfp4_wide_64_1"},
+	{Name: "atlas_expert_down_nvfp4_spread_4", MostBlocks: 132},
+	{Name: "atlas_expert_down_nvfp4_one", MostBlocks: 132},
+	{Name: "atlas_expert_down_nvfp4_few_4", MostBlocks: 132},
+	{Name: "atlas_expert_down_nvfp4_tiles_0"},
+	{Name: "atlas_expert_down_nvfp4_tiles_1"},
+	{Name: "atlas_expert_down_nvfp4_8_0"},
+	{Name: "atlas_expert_down_nvfp4_8_1"},
+	{Name: "atlas_expert_down_nvfp4_0"},
+	{Name: "atlas_expert_down_nvfp4_1"},
+	{Name: "atlas_expert_down_q6_k_tiles_16_0"},
+	{Name: "atlas_expert_down_q6_k_tiles_16_1"},
+	{Name: "atlas_expert_down_q6_k_wide_128_0", MostBlocks: 132},
+	{Name: "atlas_expert_down_q6_k_wide_128_1"},
+	{Name: "atlas_expert_down_q6_k_wide_64_0", MostBlocks: 132},
+	{Name: "atlas_expert_down_q6_k_wide_64_1"},
+	{Name: "atlas_expert_down_q6_k_one", MostBlocks: 132},
+	{Name: "atlas_expert_down_q6_k_few_4", MostBlocks: 132},
+	{Name: "atlas_expert_down_q6_k_tiles_0"},
+	{Name: "atlas_expert_down_q6_k_tiles_1"},
+	{Name: "atlas_expert_down_q6_k_8_0"},
+	{Name: "atlas_expert_down_q6_k_8_1"},
+	{Name: "atlas_expert_down_q6_k_0"},
+	{Name: "atlas_expert_down_q6_k_1"},
+	{Name: "atlas_expert_down_bf16_tiles_16_add_0"},
+	{Name: "atlas_expert_down_bf16_tiles_16_add_1"},
+	{Name: "atlas_expert_down_bf16_one_add", MostBlocks: 132},
+	{Name: "atlas_expert_down_bf16_few_4_add", MostBlocks: 132},
+	{Name: "atlas_expert_down_bf16_tiles_add_0"},
+	{Name: "atlas_expert_down_bf16_tiles_add_1"},
+	{Name: "atlas_expert_down_q8_0_tiles_16_add_0"},
+	{Name: "atlas_expert_down_q8_0_tiles_16_add_1"},
+	{Name: "atlas_expert_down_q8_0_one_add", MostBlocks: 132},
+	{Name: "atlas_expert_down_q8_0_few_4_add", MostBlocks: 132},
+	{Name: "atlas_expert_down_q8_0_tiles_add_0"},
+	{Name: "atlas_expert_down_q8_0_tiles_add_1"},
+	{Name: "atlas_expert_down_q4_0_tiles_16_add_0"},
+	{Name: "atlas_expert_down_q4_0_tiles_16_add_1"},
+	{Name: "atlas_expert_down_q4_0_one_add", MostBlocks: 132},
+	{Name: "atlas_expert_down_q4_0_few_4_add", MostBlocks: 132},
+	{Name: "atlas_expert_down_q4_0_tiles_add_0"},
+	{Name: "atlas_expert_down_q4_0_tiles_add_1"},
+	{Name: "atlas_expert_down_q4_1_tiles_16_add_0"},
+	{Name: "atlas_expert_down_q4_1_tiles_16_add_1"},
+	{Name: "atlas_expert_down_q4_1_one_add", MostBlocks: 132},
+	{Name: "atlas_expert_down_q4_1_few_4_add", MostBlocks: 132},
+	{Name: "atlas_expert_down_q4_1_tiles_add_0"},
+	{Name: "atlas_expert_down_q4_1_tiles_add_1"},
+	{Name: "atlas_expert_down_f8_tiles_16_add_0"},
+	{Name: "atlas_expert_down_f8_tiles_16_add_1"},
+	{Name: "atlas_expert_down_f8_one_add", MostBlocks: 132},
+	{Name: "atlas_expert_down_f8_few_4_add", MostBlocks: 132},
+	{Name: "atlas_expert_down_f8_tiles_add_0"},
+	{Name: "atlas_expert_down_f8_tiles_add_1"},
+	{Name: "atlas_expert_down_f8block_held_add"},
+	{Name: "atlas_expert_down_f8block_tiles_16_add_0"},
+	{Name: "atlas_expert_down_f8block_tiles_16_add_1"},
+	{Name: "atlas_expert_down_f8block_team_4_add", MostBlocks: 132},
+	{Name: "atlas_expert_down_f8block_one_add", MostBlocks: 132},
+	{Name: "atlas_expert_down_f8block_tiles_add_0"},
+	{Name: "atlas_expert_down_f8block_tiles_add_1"},
+	{Name: "atlas_expert_down_nvfp4_held_add"},
+	{Name: "atlas_expert_down_nvfp4_tiles_16_add_0"},
+	{Name: "atlas_expert_down_nvfp4_tiles_16_add_1"},
+	{Name: "atlas_expert_down_nvfp4_spread_4_add", MostBlocks: 132},
+	{Name: "atlas_expert_down_nvfp4_one_add", MostBlocks: 132},
+	{Name: "atlas_expert_down_nvfp4_few_4_add", MostBlocks: 132},
+	{Name: "atlas_expert_down_nvfp4_tiles_add_0"},
+	{Name: "atlas_expert_down_nvfp4_tiles_add_1"},
+	{Name: "atlas_expert_down_q6_k_tiles_16_add_0"},
+	{Name: "atlas_expert_down_q6_k_tiles_16_add_1"},
+	{Name: "atlas_expert_down_q6_k_one_add", MostBlocks: 132},
+	{Name: "atlas_expert_down_q6_k_few_4_add", MostBlocks: 132},
+	{Name: "atlas_expert_down_q6_k_tiles_add_0"},
+	{Name: "atlas_expert_down_q6_k_tiles_add_1"},
+	{Name: "atlas_expert_down_bf16_tiles_16_norm_0"},
+	{Name: "atlas_expert_down_bf16_tiles_16_norm_1"},
+	{Name: "atlas_expert_down_bf16_tiles_norm_0"},
+	{Name: "atlas_expert_down_bf16_tiles_norm_1"},
+	{Name: "atlas_expert_down_q8_0_tiles_16_norm_0"},
+	{Name: "atlas_expert_down_q8_0_tiles_16_norm_1"},
+	{Name: "atlas_expert_down_q8_0_tiles_norm_0"},
+	{Name: "atlas_expert_down_q8_0_tiles_norm_1"},
+	{Name: "atlas_expert_down_q4_0_tiles_16_norm_0"},
+	{Name: "atlas_expert_down_q4_0_tiles_16_norm_1"},
+	{Name: "atlas_expert_down_q4_0_tiles_norm_0"},
+	{Name: "atlas_expert_down_q4_0_tiles_norm_1"},
+	{Name: "atlas_expert_down_q4_1_tiles_16_norm_0"},
+	{Name: "atlas_expert_down_q4_1_tiles_16_norm_1"},
+	{Name: "atlas_expert_down_q4_1_tiles_norm_0"},
+	{Name: "atlas_expert_down_q4_1_tiles_norm_1"},
+	{Name: "atlas_expert_down_f8_tiles_16_norm_0"},
+	{Name: "atlas_expert_down_f8_tiles_16_norm_1"},
+	{Name: "atlas_expert_down_f8_tiles_norm_0"},
+	{Name: "atlas_expert_down_f8_tiles_norm_1"},
+	{Name: "atlas_expert_down_f8block_tiles_16_norm_0"},
+	{Name: "atlas_expert_down_f8block_tiles_16_norm_1"},
+	{Name: "atlas_expert_down_f8block_tiles_norm_0"},
+	{Name: "atlas_expert_down_f8block_tiles_norm_1"},
+	{Name: "atlas_expert_down_nvfp4_tiles_16_norm_0"},
+	{Name: "atlas_expert_down_nvfp4_tiles_16_norm_1"},
+	{Name: "atlas_expert_down_nvfp4_tiles_norm_0"},
+	{Name: "atlas_expert_down_nvfp4_tiles_norm_1"},
+	{Name: "atlas_expert_down_q6_k_tiles_16_norm_0"},
+	{Name: "atlas_expert_down_q6_k_tiles_16_norm_1"},
+	{Name: "atlas_expert_down_q6_k_tiles_norm_0"},
+	{Name: "atlas_expert_down_q6_k_tiles_norm_1"},
+	{Name: "atlas_expert_up_bf16_tiles_16"},
+	{Name: "atlas_expert_up_bf16_wide_128", MostBlocks: 132},
+	{Name: "atlas_expert_up_bf16_wide_64", MostBlocks: 132},
+	{Name: "atlas_expert_up_bf16_few_1"},
+	{Name: "atlas_expert_up_bf16_tiles"},
+	{Name: "atlas_expert_up_bf16_8"},
+	{Name: "atlas_expert_up_bf16_32"},
+	{Name: "atlas_expert_up_bf16_odd"},
+	{Name: "atlas_expert_up_q8_0_tiles_16"},
+	{Name: "atlas_expert_up_q8_0_wide_128", MostBlocks: 132},
+	{Name: "atlas_expert_up_q8_0_wide_64", MostBlocks: 132},
+	{Name: "atlas_expert_up_q8_0_few_1"},
+	{Name: "atlas_expert_up_q8_0_tiles"},
+	{Name: "atlas_expert_up_q8_0_8"},
+	{Name: "atlas_expert_up_q8_0_32"},
+	{Name: "atlas_expert_up_q8_0_odd"},
+	{Name: "atlas_expert_up_q4_0_tiles_16"},
+	{Name: "atlas_expert_up_q4_0_wide_128", MostBlocks: 132},
+	{Name: "atlas_expert_up_q4_0_wide_64", MostBlocks: 132},
+	{Name: "atlas_expert_up_q4_0_few_1"},
+	{Name: "atlas_expert_up_q4_0_tiles"},
+	{Name: "atlas_expert_up_q4_0_8"},
+	{Name: "atlas_expert_up_q4_0_32"},
+	{Name: "atlas_expert_up_q4_0_odd"},
+	{Name: "atlas_expert_up_q4_1_tiles_16"},
+	{Name: "atlas_expert_up_q4_1_wide_128", MostBlocks: 132},
+	{Name: "atlas_expert_up_q4_1_wide_64", MostBlocks: 132},
+	{Name: "atlas_expert_up_q4_1_few_1"},
+	{Name: "atlas_expert_up_q4_1_tiles"},
+	{Name: "atlas_expert_up_q4_1_8"},
+	{Name: "atlas_expert_up_q4_1_32"},
+	{Name: "atlas_expert_up_q4_1_odd"},
+	{Name: "atlas_expert_up_f8_tiles_16"},
+	{Name: "atlas_expert_up_f8_wide_128", MostBlocks: 132},
+	{Name: "atlas_expert_up_f8_wide_64", MostBlocks: 132},
+	{Name: "atlas_expert_up_f8_few_1"},
+	{Name: "atlas_expert_up_f8_tiles"},
+	{Name: "atlas_expert_up_f8_8"},
+	{Name: "atlas_expert_up_f8_32"},
+	{Name: "atlas_expert_up_f8_odd"},
+	{Name: "atlas_expert_up_f8block_tiles_16"},
+	{Name: "atlas_expert_up_f8block_e4m3_128_0", Rounds: "e4m3x128"},
+	{Name: "atlas_expert_up_f8block_e4m3_128_1", Rounds: "e4m3x128", MostBlocks: 132},
+	{Name: "atlas_expert_up_f8block_e4m3_64_0", Rounds: "e4m3x128"},
+	{Name: "atlas_expert_up_f8block_e4m3_64_1", Rounds: "e4m3x128", MostBlocks: 132},
+	{Name: "atlas_expert_up_f8block_wide", MostBlocks: 132},
+	{Name: "atlas_expert_up_f8block_few_1"},
+	{Name: "atlas_expert_up_f8block_few_4"},
+	{Name: "atlas_expert_up_f8block_tiles_many"},
+	{Name: "atlas_expert_up_f8block_tiles"},
+	{Name: "atlas_expert_up_f8block_8"},
+	{Name: "atlas_expert_up_f8block_32"},
+	{Name: "atlas_expert_up_f8block_odd"},
+	{Name: "atlas_expert_up_nvfp4_tiles_16"},
+	{Name: "atlas_expert_up_nvfp4_wide_128", MostBlocks: 132},
+	{Name: "atlas_expert_up_nvfp4_wide_64", MostBlocks: 132},
+	{Name: "atlas_expert_up_nvfp4_spread_4"},
+	{Name: "atlas_expert_up_nvfp4_few_1"},
+	{Name: "atlas_expert_up_nvfp4_tiles"},
+	{Name: "atlas_expert_up_nvfp4_8"},
+	{Name: "atlas_expert_up_nvfp4_32"},
+	{Name: "atlas_expert_up_nvfp4_odd"},
+	{Name: "atlas_expert_up_q6_k_tiles_16"},
+	{Name: "atlas_expert_up_q6_k_wide_128", MostBlocks: 132},
+	{Name: "atlas_expert_up_q6_k_wide_64", MostBlocks: 132},
+	{Name: "atlas_expert_up_q6_k_few_1"},
+	{Name: "atlas_expert_up_q6_k_tiles"},
+	{Name: "atlas_expert_up_q6_k_8"},
+	{Name: "atlas_expert_up_q6_k_32"},
+	{Name: "atlas_expert_up_q6_k_odd"},
+	{Name: "atlas_fill"},
+	{Name: "atlas_gated_linear_bf16_wide_256", MostBlocks: 132},
+	{Name: "atlas_gated_linear_bf16_wide_192", MostBlocks: 132},
+	{Name: "atlas_gated_linear_bf16_1", MostBlocks: 264},
+	{Name: "atlas_gated_linear_q8_0_fixed_1", MostBlocks: 264},
+	{Name: "atlas_gated_linear_q8_0_1", MostBlocks: 264},
+	{Name: "atlas_gated_linear_q8_0_4", MostBlocks: 132},
+	{Name: "atlas_gated_linear_q8_0_8", MostBlocks: 132},
+	{Name: "atlas_gated_linear_q4_0_fixed_1", MostBlocks: 264},
+	{Name: "atlas_gated_linear_q4_0_1", MostBlocks: 264},
+	{Name: "atlas_gated_linear_q4_0_4", MostBlocks: 132},
+	{Name: "atlas_gated_linear_q4_0_8", MostBlocks: 132},
+	{Name: "atlas_gated_linear_q4_1_fixed_1", MostBlocks: 264},
+	{Name: "atlas_gated_linear_q4_1_1", MostBlocks: 264},
+	{Name: "atlas_gated_linear_q4_1_4", MostBlocks: 132},
+	{Name: "atlas_gated_linear_q4_1_8", MostBlocks: 132},
+	{Name: "atlas_gated_linear_f8_e4m3_0", Rounds: "e4m3xrow"},
+	{Name: "atlas_gated_linear_f8_e4m3_1", Rounds: "e4m3xrow", MostBlocks: 132},
+	{Name: "atlas_gated_linear_f8_half_1", MostBlocks: 264},
+	{Name: "atlas_gated_linear_f8_1", MostBlocks: 132},
+	{Name: "atlas_gated_linear_f8_4", MostBlocks: 132},
+	{Name: "atlas_gated_linear_f8_8", MostBlocks: 132},
+	{Name: "atlas_gated_linear_f8block_e4m3_128x192_0", Rounds: "e4m3x128"},
+	{Name: "atlas_gated_linear_f8block_e4m3_128x192_1", Rounds: "e4m3x128", MostBlocks: 132},
+	{Name: "atlas_gated_linear_f8block_e4m3_128x128_0", Rounds: "e4m3x128"},
+	{Name: "atlas_gated_linear_f8block_e4m3_128x128_1", Rounds: "e4m3x128", MostBlocks: 132},
+	{Name: "atlas_gated_linear_f8block_half_1", MostBlocks: 132},
+	{Name: "atlas_gated_linear_f8block_1", MostBlocks: 132},
+	{Name: "atlas_gated_linear_f8block_4", MostBlocks: 132},
+	{Name: "atlas_gated_linear_f8block_8", MostBlocks: 132},
+	{Name: "atlas_gated_linear_nvfp4_1", MostBlocks: 132},
+	{Name: "atlas_gated_linear_nvfp4_spread_4", MostBlocks: 132},
+	{Name: "atlas_gated_linear_nvfp4_4", MostBlocks: 132},
+	{Name: "atlas_gated_linear_nvfp4_8", MostBlocks: 132},
+	{Name: "atlas_gated_linear_q6_k_fixed_1", MostBlocks: 264},
+	{Name: "atlas_gated_linear_q6_k_1", MostBlocks: 264},
+	{Name: "atlas_gated_linear_q6_k_4", MostBlocks: 132},
+	{Name: "atlas_gated_linear_q6_k_8", MostBlocks: 132},
+	{Name: "atlas_linear_bf16_split_16_large", MostBlocks: 132},
+	{Name: "atlas_linear_bf16_split_16_middle", MostBlocks: 120},
+	{Name: "atlas_linear_bf16_split_16_small"},
+	{Name: "atlas_linear_bf16_split_16"},
+	{Name: "atlas_linear_bf16_split_32_large", MostBlocks: 132},
+	{Name: "atlas_linear_bf16_split_32_middle", MostBlocks: 120},
+	{Name: "atlas_linear_bf16_split_32"},
+	{Name: "atlas_linear_bf16_split_64_large", MostBlocks: 132},
+	{Name: "atlas_linear_bf16_split_64", MostBlocks: 132},
+	{Name: "atlas_linear_bf16_split_128_small_6"},
+	{Name: "atlas_linear_bf16_split_128_small_4"},
+	{Name: "atlas_linear_bf16_split_128_narrow_3"},
+	{Name: "atlas_linear_bf16_split_128_middle_2"},
+	{Name: "atlas_linear_bf16_split_192_small_6"},
+	{Name: "atlas_linear_bf16_split_192_small_4"},
+	{Name: "atlas_linear_bf16_split_192_narrow_3"},
+	{Name: "atlas_linear_bf16_split_192_middle_2"},
+	{Name: "atlas_linear_bf16_split_192_single"},
+	{Name: "atlas_linear_bf16_wide_256x128", MostBlocks: 132},
+	{Name: "atlas_linear_bf16_wide_128x192", MostBlocks: 132},
+	{Name: "atlas_linear_bf16_wide_128x128", MostBlocks: 132},
+	{Name: "atlas_linear_bf16_wide_128x64", MostBlocks: 132},
+	{Name: "atlas_linear_bf16_wide_64x128", MostBlocks: 132},
+	{Name: "atlas_linear_bf16_wide_64x64", MostBlocks: 132},
+	{Name: "atlas_linear_bf16_wide_64x32", MostBlocks: 132},
+	{Name: "atlas_linear_bf16_1_small"},
+	{Name: "atlas_linear_bf16_1", MostBlocks: 264},
+	{Name: "atlas_linear_bf16_1_long", MostBlocks: 264},
+	{Name: "atlas_linear_bf16_4", MostBlocks: 132},
+	{Name: "atlas_linear_bf16_4_long", MostBlocks: 264},
+	{Name: "atlas_linear_bf16_8", MostBlocks: 264},
+	{Name: "atlas_linear_bf16_8_long", MostBlocks: 264},
+	{Name: "atlas_linear_bf16"},
+	{Name: "atlas_linear_q8_0_split_16_small_6"},
+	{Name: "atlas_linear_q8_0_split_16_narrow"},
+	{Name: "atlas_linear_q8_0_split_32_narrow_8"},
+	{Name: "atlas_linear_q8_0_split_32_narrow_5"},
+	{Name: "atlas_linear_q8_0_split_32_large", MostBlocks: 396},
+	{Name: "atlas_linear_q8_0_split_16_large", MostBlocks: 396},
+	{Name: "atlas_linear_q8_0_split_16_middle", MostBlocks: 248},
+	{Name: "atlas_linear_q8_0_split_16_small", MostBlocks: 192},
+	{Name: "atlas_linear_q8_0_split_16", MostBlocks: 234},
+	{Name: "atlas_linear_q8_0_split_32_middle", MostBlocks: 248},
+	{Name: "atlas_linear_q8_0_split_32", MostBlocks: 234},
+	{Name: "atlas_linear_q8_0_split_64_small_8"},
+	{Name: "atlas_linear_q8_0_split_64_narrow_3"},
+	{Name: "atlas_linear_q8_0_split_64_single"},
+	{Name: "atlas_linear_q8_0_split_64_large", MostBlocks: 132},
+	{Name: "atlas_linear_q8_0_split_64_middle", MostBlocks: 248},
+	{Name: "atlas_linear_q8_0_split_128_small_6"},
+	{Name: "atlas_linear_q8_0_split_128_small_4"},
+	{Name: "atlas_linear_q8_0_split_128_narrow_3"},
+	{Name: "atlas_linear_q8_0_split_128_middle_2"},
+	{Name: "atlas_linear_q8_0_split_128_single"},
+	{Name: "atlas_linear_q8_0_split_192_single"},
+	{Name: "atlas_linear_q8_0_wide_128_4"},
+	{Name: "atlas_linear_q8_0_wide_128_3"},
+	{Name: "atlas_linear_q8_0_wide_128_2"},
+	{Name: "atlas_linear_q8_0_wide_192_3"},
+	{Name: "atlas_linear_q8_0_wide_192_2"},
+	{Name: "atlas_linear_q8_0_wide_256_3"},
+	{Name: "atlas_linear_q8_0_wide_256_2"},
+	{Name: "atlas_linear_q8_0_wide_256", MostBlocks: 132},
+	{Name: "atlas_linear_q8_0_wide_192", MostBlocks: 132},
+	{Name: "atlas_linear_q8_0_wide_128", MostBlocks: 132},
+	{Name: "atlas_linear_q8_0_fixed_1_short", MostBlocks: 264},
+	{Name: "atlas_linear_q8_0_fixed_1", MostBlocks: 264},
+	{Name: "atlas_linear_q8_0_1_short", MostBlocks: 264},
+	{Name: "atlas_linear_q8_0_1", MostBlocks: 264},
+	{Name: "atlas_linear_q8_0_4", MostBlocks: 132},
+	{Name: "atlas_linear_q8_0_8", MostBlocks: 132},
+	{Name: "atlas_linear_q8_0_4_long", MostBlocks: 132},
+	{Name: "atlas_linear_q8_0_8_long", MostBlocks: 132},
+	{Name: "atlas_linear_q8_0"},
+	{Name: "atlas_linear_q4_0_split_16_small_6"},
+	{Name: "atlas_linear_q4_0_split_16_narrow"},
+	{Name: "atlas_linear_q4_0_split_32_narrow_8"},
+	{Name: "atlas_linear_q4_0_split_32_narrow_5"},
+	{Name: "atlas_linear_q4_0_split_32_narrow_4"},
+	{Name: "atlas_linear_q4_0_split_32_large", MostBlocks: 396},
+	{Name: "atlas_linear_q4_0_split_16_large", MostBlocks: 396},
+	{Name: "atlas_linear_q4_0_split_16_middle", MostBlocks: 248},
+	{Name: "atlas_linear_q4_0_split_16_small", MostBlocks: 192},
+	{Name: "atlas_linear_q4_0_split_16", MostBlocks: 234},
+	{Name: "atlas_linear_q4_0_split_32_middle", MostBlocks: 248},
+	{Name: "atlas_linear_q4_0_split_64_small_8"},
+	{Name: "atlas_linear_q4_0_split_64_narrow_3"},
+	{Name: "atlas_linear_q4_0_split_64_single"},
+	{Name: "atlas_linear_q4_0_split_64_large", MostBlocks: 132},
+	{Name: "atlas_linear_q4_0_split_64_middle", MostBlocks: 248},
+	{Name: "atlas_linear_q4_0_split_128_small_6"},
+	{Name: "atlas_linear_q4_0_split_128_small_4"},
+	{Name: "atlas_linear_q4_0_split_128_narrow_3"},
+	{Name: "atlas_linear_q4_0_split_128_middle_2"},
+	{Name: "atlas_linear_q4_0_split_128_single"},
+	{Name: "atlas_linear_q4_0_split_192_single"},
+	{Name: "atlas_linear_q4_0_wide_128_4"},
+	{Name: "atlas_linear_q4_0_wide_128_3"},
+	{Name: "atlas_linear_q4_0_wide_128_2"},
+	{Name: "atlas_linear_q4_0_wide_192_3"},
+	{Name: "atlas_linear_q4_0_wide_192_2"},
+	{Name: "atlas_linear_q4_0_wide_256_3"},
+	{Name: "atlas_linear_q4_0_wide_256_2"},
+	{Name: "atlas_linear_q4_0_wide_256", MostBlocks: 132},
+	{Name: "atlas_linear_q4_0_wide_192", MostBlocks: 132},
+	{Name: "atlas_linear_q4_0_wide_128", MostBlocks: 132},
+	{Name: "atlas_linear_q4_0_fixed_1_short", MostBlocks: 264},
+	{Name: "atlas_linear_q4_0_fixed_1", MostBlocks: 264},
+	{Name: "atlas_linear_q4_0_1_short", MostBlocks: 264},
+	{Name: "atlas_linear_q4_0_1", MostBlocks: 264},
+	{Name: "atlas_linear_q4_0_4", MostBlocks: 132},
+	{Name: "atlas_linear_q4_0_8", MostBlocks: 132},
+	{Name: "atlas_linear_q4_0_4_long", MostBlocks: 132},
+	{Name: "atlas_linear_q4_0_8_long", MostBlocks: 132},
+	{Name: "atlas_linear_q4_0"},
+	{Name: "atlas_linear_q4_1_split_16_small_6"},
+	{Name: "atlas_linear_q4_1_split_32_narrow_8"},
+	{Name: "atlas_linear_q4_1_split_32_narrow_5"},
+	{Name: "atlas_linear_q4_1_split_32_large", MostBlocks: 396},
+	{Name: "atlas_linear_q4_1_split_16_large", MostBlocks: 396},
+	{Name: "atlas_linear_q4_1_split_16_middle", MostBlocks: 248},
+	{Name: "atlas_linear_q4_1_split_16_small", MostBlocks: 192},
+	{Name: "atlas_linear_q4_1_split_16", MostBlocks: 234},
+	{Name: "atlas_linear_q4_1_split_32_middle", MostBlocks: 248},
+	{Name: "atlas_linear_q4_1_split_32", MostBlocks: 234},
+	{Name: "atlas_linear_q4_1_split_64_small_8"},
+	{Name: "atlas_linear_q4_1_split_64_narrow_3"},
+	{Name: "atlas_linear_q4_1_split_64_single"},
+	{Name: "atlas_linear_q4_1_split_64_large", MostBlocks: 132},
+	{Name: "atlas_linear_q4_1_split_64_middle", MostBlocks: 248},
+	{Name: "atlas_linear_q4_1_split_128_small_6"},
+	{Name: "atlas_linear_q4_1_split_128_small_4"},
+	{Name: "atlas_linear_q4_1_split_128_narrow_3"},
+	{Name: "atlas_linear_q4_1_split_128_middle_2"},
+	{Name: "atlas_linear_q4_1_split_128_single"},
+	{Name: "atlas_linear_q4_1_split_192_single"},
+	{Name: "atlas_linear_q4_1_wide_128_4"},
+	{Name: "atlas_linear_q4_1_wide_128_3"},
+	{Name: "atlas_linear_q4_1_wide_128_2"},
+	{Name: "atlas_linear_q4_1_wide_192_3"},
+	{Name: "atlas_linear_q4_1_wide_192_2"},
+	{Name: "atlas_linear_q4_1_wide_256_3"},
+	{Name: "atlas_linear_q4_1_wide_256_2"},
+	{Name: "atlas_linear_q4_1_wide_256", MostBlocks: 132},
+	{Name: "atlas_linear_q4_1_wide_192", MostBlocks: 132},
+	{Name: "atlas_linear_q4_1_wide_128", MostBlocks: 132},
+	{Name: "atlas_linear_q4_1_fixed_1_short", MostBlocks: 264},
+	{Name: "atlas_linear_q4_1_fixed_1", MostBlocks: 264},
+	{Name: "atlas_linear_q4_1_1_short", MostBlocks: 264},
+	{Name: "atlas_linear_q4_1_1", MostBlocks: 264},
+	{Name: "atlas_linear_q4_1_4", MostBlocks: 132},
+	{Name: "atlas_linear_q4_1_8", MostBlocks: 132},
+	{Name: "atlas_linear_q4_1_4_long", MostBlocks: 132},
+	{Name: "atlas_linear_q4_1_8_long", MostBlocks: 132},
+	{Name: "atlas_linear_q4_1"},
+	{Name: "atlas_linear_f8_split_16_small_6"},
+	{Name: "atlas_linear_f8_split_16_narrow"},
+	{Name: "atlas_linear_f8_split_32_narrow_8"},
+	{Name: "atlas_linear_f8_split_32_narrow_5"},
+	{Name: "atlas_linear_f8_split_32_large", MostBlocks: 396},
+	{Name: "atlas_linear_f8_split_16_large", MostBlocks: 396},
+	{Name: "atlas_linear_f8_split_16_middle", MostBlocks: 248},
+	{Name: "atlas_linear_f8_split_16_small", MostBlocks: 192},
+	{Name: "atlas_linear_f8_split_16", MostBlocks: 234},
+	{Name: "atlas_linear_f8_split_32_middle", MostBlocks: 248},
+	{Name: "atlas_linear_f8_split_32", MostBlocks: 234},
+	{Name: "atlas_linear_f8_split_64_small_8"},
+	{Name: "atlas_linear_f8_split_64_narrow_3"},
+	{Name: "atlas_linear_f8_split_64_single"},
+	{Name: "atlas_linear_f8_split_64_large", MostBlocks: 132},
+	{Name: "atlas_linear_f8_split_64_middle", MostBlocks: 132},
+	{Name: "atlas_linear_f8_split_128_small_6"},
+	{Name: "atlas_linear_f8_split_128_small_4"},
+	{Name: "atlas_linear_f8_split_128_narrow_3"},
+	{Name: "atlas_linear_f8_split_128_middle_2"},
+	{Name: "atlas_linear_f8_split_128_single"},
+	{Name: "atlas_linear_f8_e4m3_128x128_0", Rounds: "e4m3xrow"},
+	{Name: "atlas_linear_f8_e4m3_128x128_1", Rounds: "e4m3xrow", MostBlocks: 132},
+	{Name: "atlas_linear_f8_e4m3_64x128_0", Rounds: "e4m3xrow"},
+	{Name: "atlas_linear_f8_e4m3_64x128_1", Rounds: "e4m3xrow", MostBlocks: 132},
+	{Name: "atlas_linear_f8_wide_128_4"},
+	{Name: "atlas_linear_f8_wide_128_3"},
+	{Name: "atlas_linear_f8_wide_128_2"},
+	{Name: "atlas_linear_f8_wide_192_3"},
+	{Name: "atlas_linear_f8_wide_192_2"},
+	{Name: "atlas_linear_f8_wide_256_3"},
+	{Name: "atlas_linear_f8_wide_256_2"},
+	{Name: "atlas_linear_f8_wide_256", MostBlocks: 132},
+	{Name: "atlas_linear_f8_wide_192", MostBlocks: 132},
+	{Name: "atlas_linear_f8_wide_128", MostBlocks: 132},
+	{Name: "atlas_linear_f8_half_1_short", MostBlocks: 264},
+	{Name: "atlas_linear_f8_half_1", MostBlocks: 264},
+	{Name: "atlas_linear_f8_1_short", MostBlocks: 264},
+	{Name: "atlas_linear_f8_1", MostBlocks: 264},
+	{Name: "atlas_linear_f8_4", MostBlocks: 132},
+	{Name: "atlas_linear_f8_8", MostBlocks: 132},
+	{Name: "atlas_linear_f8_4_long", MostBlocks: 132},
+	{Name: "atlas_linear_f8_8_long", MostBlocks: 132},
+	{Name: "atlas_linear_f8"},
+	{Name: "atlas_linear_f8block_split_16_narrow"},
+	{Name: "atlas_linear_f8block_split_32_narrow_8"},
+	{Name: "atlas_linear_f8block_split_32_narrow_5"},
+	{Name: "atlas_linear_f8block_split_32_large", MostBlocks: 396},
+	{Name: "atlas_linear_f8block_split_16_large", MostBlocks: 396},
+	{Name: "atlas_linear_f8block_split_16_middle", MostBlocks: 248},
+	{Name: "atlas_linear_f8block_split_16_small", MostBlocks: 192},
+	{Name: "atlas_linear_f8block_split_16", MostBlocks: 234},
+	{Name: "atlas_linear_f8block_split_32_middle", MostBlocks: 248},
+	{Name: "atlas_linear_f8block_split_32", MostBlocks: 234},
+	{Name: "atlas_linear_f8block_split_64_small_6"},
+	{Name: "atlas_linear_f8block_split_64_small_8"},
+	{Name: "atlas_linear_f8block_split_64_narrow_3"},
+	{Name: "atlas_linear_f8block_split_64_single"},
+	{Name: "atlas_linear_f8block_split_64_middle", MostBlocks: 132},
+	{Name: "atlas_linear_f8block_e4m3_128x192_0", Rounds: "e4m3x128"},
+	{Name: "atlas_linear_f8block_e4m3_128x192_1", Rounds: "e4m3x128", MostBlocks: 132},
+	{Name: "atlas_linear_f8block_e4m3_128x128_0", Rounds: "e4m3x128"},
+	{Name: "atlas_linear_f8block_e4m3_128x128_1", Rounds: "e4m3x128", MostBlocks: 132},
+	{Name: "atlas_linear_f8block_e4m3_64x128_0", Rounds: "e4m3x128"},
+	{Name: "atlas_linear_f8block_e4m3_64x128_1", Rounds: "e4m3x128", MostBlocks: 132},
+	{Name: "atlas_linear_f8block_wide", MostBlocks: 132},
+	{Name: "atlas_linear_f8block_held_1", MostBlocks: 132},
+	{Name: "atlas_linear_f8block_held_4", MostBlocks: 132},
+	{Name: "atlas_linear_f8block_half_1_short", MostBlocks: 264},
+	{Name: "atlas_linear_f8block_half_1", MostBlocks: 264},
+	{Name: "atlas_linear_f8block_1_short", MostBlocks: 264},
+	{Name: "atlas_linear_f8block_1", MostBlocks: 264},
+	{Name: "atlas_linear_f8block_4", MostBlocks: 132},
+	{Name: "atlas_linear_f8block_8", MostBlocks: 132},
+	{Name: "atlas_linear_f8block_4_long", MostBlocks: 132},
+	{Name: "atlas_linear_f8block_8_long", MostBlocks: 132},
+	{Name: "atlas_linear_f8block"},
+	{Name: "atlas_linear_nvfp4_split_16_small_6"},
+	{Name: "atlas_linear_nvfp4_split_16_narrow"},
+	{Name: "atlas_linear_nvfp4_split_32_narrow_8"},
+	{Name: "atlas_linear_nvfp4_split_32_narrow_5"},
+	{Name: "atlas_linear_nvfp4_split_32_narrow_4"},
+	{Name: "atlas_linear_nvfp4_split_64_small_6"},
+	{Name: "atlas_linear_nvfp4_split_64_small_8"},
+	{Name: "atlas_linear_nvfp4_split_64_narrow_3"},
+	{Name: "atlas_linear_nvfp4_split_64_single"},
+	{Name: "atlas_linear_nvfp4_split_16_large", MostBlocks: 396},
+	{Name: "atlas_linear_nvfp4_split_16_middle", MostBlocks: 248},
+	{Name: "atlas_linear_nvfp4_split_16_small_4"},
+	{Name: "atlas_linear_nvfp4_split_16"},
+	{Name: "atlas_linear_nvfp4_split_32_large", MostBlocks: 396},
+	{Name: "atlas_linear_nvfp4_split_32_middle", MostBlocks: 248},
+	{Name: "atlas_linear_nvfp4_split_64_large", MostBlocks: 132},
+	{Name: "atlas_linear_nvfp4_split_64_middle", MostBlocks: 248},
+	{Name: "atlas_linear_nvfp4_split_128_small_6"},
+	{Name: "atlas_linear_nvfp4_split_128_small_4"},
+	{Name: "atlas_linear_nvfp4_split_128_narrow_3"},
+	{Name: "atlas_linear_nvfp4_split_128_middle_2"},
+	{Name: "atlas_linear_nvfp4_split_128_single"},
+	{Name: "atlas_linear_nvfp4_split_192_single"},
+	{Name: "atlas_linear_nvfp4_wide_128_4"},
+	{Name: "atlas_linear_nvfp4_wide_128_3"},
+	{Name: "atlas_linear_nvfp4_wide_128_2"},
+	{Name: "atlas_linear_nvfp4_wide_192_3"},
+	{Name: "atlas_linear_nvfp4_wide_192_2"},
+	{Name: "atlas_linear_nvfp4_wide_256_3"},
+	{Name: "atlas_linear_nvfp4_wide_256_2"},
+	{Name: "atlas_linear_nvfp4_wide_256", MostBlocks: 132},
+	{Name: "atlas_linear_nvfp4_wide_192", MostBlocks: 132},
+	{Name: "atlas_linear_nvfp4_wide_128", MostBlocks: 132},
+	{Name: "atlas_linear_nvfp4_held_1", MostBlocks: 132},
+	{Name: "atlas_linear_nvfp4_held_4", MostBlocks: 132},
+	{Name: "atlas_linear_nvfp4_held_4_two", MostBlocks: 132},
+	{Name: "atlas_linear_nvfp4_spread_1_middle", MostBlocks: 132},
+	{Name: "atlas_linear_nvfp4_spread_1", MostBlocks: 264},
+	{Name: "atlas_linear_nvfp4_1", MostBlocks: 132},
+	{Name: "atlas_linear_nvfp4_spread_4", MostBlocks: 132},
+	{Name: "atlas_linear_nvfp4_4", MostBlocks: 132},
+	{Name: "atlas_linear_nvfp4_8", MostBlocks: 132},
+	{Name: "atlas_linear_nvfp4_spread_4_long", MostBlocks: 132},
+	{Name: "atlas_linear_nvfp4_4_long", MostBlocks: 132},
+	{Name: "atlas_linear_nvfp4_8_long", MostBlocks: 132},
+	{Name: "atlas_linear_nvfp4"},
+	{Name: "atlas_linear_q6_k_split_16_small_6"},
+	{Name: "atlas_linear_q6_k_split_16_narrow"},
+	{Name: "atlas_linear_q6_k_split_32_narrow_8"},
+	{Name: "atlas_linear_q6_k_split_32_narrow_5"},
+	{Name: "atlas_linear_q6_k_split_32_narrow_4"},
+	{Name: "atlas_linear_q6_k_split_32_large", MostBlocks: 396},
+	{Name: "atlas_linear_q6_k_split_16_large", MostBlocks: 396},
+	{Name: "atlas_linear_q6_k_split_16_middle", MostBlocks: 248},
+	{Name: "atlas_linear_q6_k_split_16_small", MostBlocks: 192},
+	{Name: "atlas_linear_q6_k_split_16", MostBlocks: 234},
+	{Name: "atlas_linear_q6_k_split_32_middle", MostBlocks: 248},
+	{Name: "atlas_linear_q6_k_split_64_small_8"},
+	{Name: "atlas_linear_q6_k_split_64_narrow_3"},
+	{Name: "atlas_linear_q6_k_split_64_single"},
+	{Name: "atlas_linear_q6_k_split_64_large", MostBlocks: 132},
+	{Name: "atlas_linear_q6_k_split_64_middle", MostBlocks: 248},
+	{Name: "atlas_linear_q6_k_split_128_small_6"},
+	{Name: "atlas_linear_q6_k_split_128_small_4"},
+	{Name: "atlas_linear_q6_k_split_128_narrow_3"},
+	{Name: "atlas_linear_q6_k_split_128_middle_2"},
+	{Name: "atlas_linear_q6_k_split_128_single"},
+	{Name: "atlas_linear_q6_k_split_192_single"},
+	{Name: "atlas_linear_q6_k_wide_128_4"},
+	{Name: "atlas_linear_q6_k_wide_128_3"},
+	{Name: "atlas_linear_q6_k_wide_128_2"},
+	{Name: "atlas_linear_q6_k_wide_192_3"},
+	{Name: "atlas_linear_q6_k_wide_192_2"},
+	{Name: "atlas_linear_q6_k_wide_256_3"},
+	{Name: "atlas_linear_q6_k_wide_256_2"},
+	{Name: "atlas_linear_q6_k_wide_256", MostBlocks: 132},
+	{Name: "atlas_linear_q6_k_wide_192", MostBlocks: 132},
+	{Name: "atlas_linear_q6_k_wide_128", MostBlocks: 132},
+	{Name: "atlas_linear_q6_k_fixed_1_short", MostBlocks: 264},
+	{Name: "atlas_linear_q6_k_fixed_1", MostBlocks: 264},
+	{Name: "atlas_linear_q6_k_1_short", MostBlocks: 264},
+	{Name: "atlas_linear_q6_k_1", MostBlocks: 264},
+	{Name: "atlas_linear_q6_k_4", MostBlocks: 132},
+	{Name: "atlas_linear_q6_k_8", MostBlocks: 132},
+	{Name: "atlas_linear_q6_k_4_long", MostBlocks: 132},
+	{Name: "atlas_linear_q6_k_8_long", MostBlocks: 132},
+	{Name: "atlas_linear_q6_k"},
+	{Name: "atlas_linear_bf16_split_16_middle_add", MostBlocks: 120},
+	{Name: "atlas_linear_bf16_split_16_small_add"},
+	{Name: "atlas_linear_bf16_split_16_add"},
+	{Name: "atlas_linear_bf16_split_32_middle_add", MostBlocks: 120},
+	{Name: "atlas_linear_bf16_split_32_add"},
+	{Name: "atlas_linear_bf16_split_64_add", MostBlocks: 132},
+	{Name: "atlas_linear_bf16_split_128_small_6_add"},
+	{Name: "atlas_linear_bf16_split_128_small_4_add"},
+	{Name: "atlas_linear_bf16_split_128_narrow_3_add"},
+	{Name: "atlas_linear_bf16_split_128_middle_2_add"},
+	{Name: "atlas_linear_bf16_split_192_small_6_add"},
+	{Name: "atlas_linear_bf16_split_192_small_4_add"},
+	{Name: "atlas_linear_bf16_split_192_narrow_3_add"},
+	{Name: "atlas_linear_bf16_split_192_middle_2_add"},
+	{Name: "atlas_linear_bf16_1_small_add"},
+	{Name: "atlas_linear_bf16_1_add", MostBlocks: 264},
+	{Name: "atlas_linear_bf16_1_long_add", MostBlocks: 264},
+	{Name: "atlas_linear_bf16_4_add", MostBlocks: 132},
+	{Name: "atlas_linear_bf16_4_long_add", MostBlocks: 264},
+	{Name: "atlas_linear_bf16_8_add", MostBlocks: 264},
+	{Name: "atlas_linear_bf16_8_long_add", MostBlocks: 264},
+	{Name: "atlas_linear_q8_0_split_16_small_6_add"},
+	{Name: "atlas_linear_q8_0_split_16_narrow_add"},
+	{Name: "atlas_linear_q8_0_split_32_narrow_8_add"},
+	{Name: "atlas_linear_q8_0_split_32_narrow_5_add"},
+	{Name: "atlas_linear_q8_0_split_16_middle_add", MostBlocks: 248},
+	{Name: "atlas_linear_q8_0_split_16_small_add", MostBlocks: 192},
+	{Name: "atlas_linear_q8_0_split_16_add", MostBlocks: 234},
+	{Name: "atlas_linear_q8_0_split_32_middle_add", MostBlocks: 248},
+	{Name: "atlas_linear_q8_0_split_32_add", MostBlocks: 234},
+	{Name: "atlas_linear_q8_0_split_64_small_8_add"},
+	{Name: "atlas_linear_q8_0_split_64_narrow_3_add"},
+	{Name: "atlas_linear_q8_0_split_64_middle_add", MostBlocks: 248},
+	{Name: "atlas_linear_q8_0_split_128_small_6_add"},
+	{Name: "atlas_linear_q8_0_split_128_small_4_add"},
+	{Name: "atlas_linear_q8_0_split_128_narrow_3_add"},
+	{Name: "atlas_linear_q8_0_split_128_middle_2_add"},
+	{Name: "atlas_linear_q8_0_fixed_1_short_add", MostBlocks: 264},
+	{Name: "atlas_linear_q8_0_fixed_1_add", MostBlocks: 264},
+	{Name: "atlas_linear_q8_0_1_short_add", MostBlocks: 264},
+	{Name: "atlas_linear_q8_0_1_add", MostBlocks: 264},
+	{Name: "atlas_linear_q8_0_4_add", MostBlocks: 132},
+	{Name: "atlas_linear_q8_0_8_add", MostBlocks: 132},
+	{Name: "atlas_linear_q8_0_4_long_add", MostBlocks: 132},
+	{Name: "atlas_linear_q8_0_8_long_add", MostBlocks: 132},
+	{Name: "atlas_linear_q4_0_split_16_small_6_add"},
+	{Name: "atlas_linear_q4_0_split_16_narrow_add"},
+	{Name: "atlas_linear_q4_0_split_32_narrow_8_add"},
+	{Name: "atlas_linear_q4_0_split_32_narrow_5_add"},
+	{Name: "atlas_linear_q4_0_split_32_narrow_4_add"},
+	{Name: "atlas_linear_q4_0_split_16_middle_add", MostBlocks: 248},
+	{Name: "atlas_linear_q4_0_split_16_small_add", MostBlocks: 192},
+	{Name: "atlas_linear_q4_0_split_16_add", MostBlocks: 234},
+	{Name: "atlas_linear_q4_0_split_32_middle_add", MostBlocks: 248},
+	{Name: "atlas_linear_q4_0_split_64_small_8_add"},
+	{Name: "atlas_linear_q4_0_split_64_narrow_3_add"},
+	{Name: "atlas_linear_q4_0_split_64_middle_add", MostBlocks: 248},
+	{Name: "atlas_linear_q4_0_split_128_small_6_add"},
+	{Name: "atlas_linear_q4_0_split_128_small_4_add"},
+	{Name: "atlas_linear_q4_0_split_128_narrow_3_add"},
+	{Name: "atlas_linear_q4_0_split_128_middle_2_add"},
+	{Name: "atlas_linear_q4_0_fixed_1_short_add", MostBlocks: 264},
+	{Name: "atlas_linear_q4_0_fixed_1_add", MostBlocks: 264},
+	{Name: "atlas_linear_q4_0_1_short_add", MostBlocks: 264},
+	{Name: "atlas_linear_q4_0_1_add", MostBlocks: 264},
+	{Name: "atlas_linear_q4_0_4_add", MostBlocks: 132},
+	{Name: "atlas_linear_q4_0_8_add", MostBlocks: 132},
+	{Name: "atlas_linear_q4_0_4_long_add", MostBlocks: 132},
+	{Name: "atlas_linear_q4_0_8_long_add", MostBlocks: 132},
+	{Name: "atlas_linear_q4_1_split_16_small_6_add"},
+	{Name: "atlas_linear_q4_1_split_32_narrow_8_add"},
+	{Name: "atlas_linear_q4_1_split_32_narrow_5_add"},
+	{Name: "atlas_linear_q4_1_split_16_middle_add", MostBlocks: 248},
+	{Name: "atlas_linear_q4_1_split_16_small_add", MostBlocks: 192},
+	{Name: "atlas_linear_q4_1_split_16_add", MostBlocks: 234},
+	{Name: "atlas_linear_q4_1_split_32_middle_add", MostBlocks: 248},
+	{Name: "atlas_linear_q4_1_split_32_add", MostBlocks: 234},
+	{Name: "atlas_linear_q4_1_split_64_small_8_add"},
+	{Name: "atlas_linear_q4_1_split_64_narrow_3_add"},
+	{Name: "atlas_linear_q4_1_split_64_middle_add", MostBlocks: 248},
+	{Name: "atlas_linear_q4_1_split_128_small_6_add"},
+	{Name: "atlas_linear_q4_1_split_128_small_4_add"},
+	{Name: "atlas_linear_q4_1_split_128_narrow_3_add"},
+	{Name: "atlas_linear_q4_1_split_128_middle_2_add"},
+	{Name: "atlas_linear_q4_1_fixed_1_short_add", MostBlocks: 264},
+	{Name: "atlas_linear_q4_1_fixed_1_add", MostBlocks: 264},
+	{Name: "atlas_linear_q4_1_1_short_add", MostBlocks: 264},
+	{Name: "atlas_linear_q4_1_1_add", MostBlocks: 264},
+	{Name: "atlas_linear_q4_1_4_add", MostBlocks: 132},
+	{Name: "atlas_linear_q4_1_8_add", MostBlocks: 132},
+	{Name: "atlas_linear_q4_1_4_long_add", MostBlocks: 132},
+	{Name: "atlas_linear_q4_1_8_long_add", MostBlocks: 132},
+	{Name: "atlas_linear_f8_split_16_small_6_add"},
+	{Name: "atlas_linear_f8_split_16_narrow_add"},
+	{Name: "atlas_linear_f8_split_32_narrow_8_add"},
+	{Name: "atlas_linear_f8_split_32_narrow_5_add"},
+	{Name: "atlas_linear_f8_split_16_middle_add", MostBlocks: 248},
+	{Name: "atlas_linear_f8_split_16_small_add", MostBlocks: 192},
+	{Name: "atlas_linear_f8_split_16_add", MostBlocks: 234},
+	{Name: "atlas_linear_f8_split_32_middle_add", MostBlocks: 248},
+	{Name: "atlas_linear_f8_split_32_add", MostBlocks: 234},
+	{Name: "atlas_linear_f8_split_64_small_8_add"},
+	{Name: "atlas_linear_f8_split_64_narrow_3_add"},
+	{Name: "atlas_linear_f8_split_64_middle_add", MostBlocks: 132},
+	{Name: "atlas_linear_f8_split_128_small_6_add"},
+	{Name: "atlas_linear_f8_split_128_small_4_add"},
+	{Name: "atlas_linear_f8_split_128_narrow_3_add"},
+	{Name: "atlas_linear_f8_split_128_middle_2_add"},
+	{Name: "atlas_linear_f8_half_1_short_add", MostBlocks: 264},
+	{Name: "atlas_linear_f8_half_1_add", MostBlocks: 264},
+	{Name: "atlas_linear_f8_1_short_add", MostBlocks: 264},
+	{Name: "atlas_linear_f8_1_add", MostBlocks: 264},
+	{Name: "atlas_linear_f8_4_add", MostBlocks: 132},
+	{Name: "atlas_linear_f8_8_add", MostBlocks: 132},
+	{Name: "atlas_linear_f8_4_long_add", MostBlocks: 132},
+	{Name: "atlas_linear_f8_8_long_add", MostBlocks: 132},
+	{Name: "atlas_linear_f8block_held_16_add"},
+	{Name: "atlas_linear_f8block_split_16_narrow_add"},
+	{Name: "atlas_linear_f8block_split_32_narrow_8_add"},
+	{Name: "atlas_linear_f8block_split_32_narrow_5_add"},
+	{Name: "atlas_linear_f8block_split_16_middle_add", MostBlocks: 248},
+	{Name: "atlas_linear_f8block_split_16_small_add", MostBlocks: 192},
+	{Name: "atlas_linear_f8block_split_16_add", MostBlocks: 234},
+	{Name: "atlas_linear_f8block_split_32_middle_add", MostBlocks: 248},
+	{Name: "atlas_linear_f8block_split_32_add", MostBlocks: 234},
+	{Name: "atlas_linear_f8block_split_64_small_6_add"},
+	{Name: "atlas_linear_f8block_split_64_small_8_add"},
+	{Name: "atlas_linear_f8block_split_64_narrow_3_add"},
+	{Name: "atlas_linear_f8block_split_64_middle_add", MostBlocks: 132},
+	{Name: "atlas_linear_f8block_held_1_add", MostBlocks: 132},
+	{Name: "atlas_linear_f8block_held_4_add", MostBlocks: 132},
+	{Name: "atlas_linear_f8block_half_1_short_add", MostBlocks: 264},
+	{Name: "atlas_linear_f8block_half_1_add", MostBlocks: 264},
+	{Name: "atlas_linear_f8block_1_short_add", MostBlocks: 264},
+	{Name: "atlas_linear_f8block_1_add", MostBlocks: 264},
+	{Name: "atlas_linear_f8block_4_add", MostBlocks: 132},
+	{Name: "atlas_linear_f8block_8_add", MostBlocks: 132},
+	{Name: "atlas_linear_f8block_4_long_add", MostBlocks: 132},
+	{Name: "atlas_linear_f8block_8_long_add", MostBlocks: 132},
+	{Name: "atlas_linear_nvfp4_split_16_small_6_add"},
+	{Name: "atlas_linear_nvfp4_split_16_narrow_add"},
+	{Name: "atlas_linear_nvfp4_split_32_narrow_8_add"},
+	{Name: "atlas_linear_nvfp4_split_32_narrow_5_add"},
+	{Name: "atlas_linear_nvfp4_split_32_narrow_4_add"},
+	{Name: "atlas_linear_nvfp4_split_64_small_6_add"},
+	{Name: "atlas_linear_nvfp4_split_64_small_8_add"},
+	{Name: "atlas_linear_nvfp4_split_64_narrow_3_add"},
+	{Name: "atlas_linear_nvfp4_split_16_middle_add", MostBlocks: 248},
+	{Name: "atlas_linear_nvfp4_split_16_small_4_add"},
+	{Name: "atlas_linear_nvfp4_split_16_add"},
+	{Name: "atlas_linear_nvfp4_split_32_middle_add", MostBlocks: 248},
+	{Name: "atlas_linear_nvfp4_split_64_middle_add", MostBlocks: 248},
+	{Name: "atlas_linear_nvfp4_split_128_small_6_add"},
+	{Name: "atlas_linear_nvfp4_split_128_small_4_add"},
+	{Name: "atlas_linear_nvfp4_split_128_narrow_3_add"},
+	{Name: "atlas_linear_nvfp4_split_128_middle_2_add"},
+	{Name: "atlas_linear_nvfp4_held_1_add", MostBlocks: 132},
+	{Name: "atlas_linear_nvfp4_held_4_add", MostBlocks: 132},
+	{Name: "atlas_linear_nvfp4_held_4_two_add", MostBlocks: 132},
+	{Name: "atlas_linear_nvfp4_spread_1_middle_add", MostBlocks: 132},
+	{Name: "atlas_linear_nvfp4_spread_1_add", MostBlocks: 264},
+	{Name: "atlas_linear_nvfp4_1_add", MostBlocks: 132},
+	{Name: "atlas_linear_nvfp4_spread_4_add", MostBlocks: 132},
+	{Name: "atlas_linear_nvfp4_4_add", MostBlocks: 132},
+	{Name: "atlas_linear_nvfp4_8_add", MostBlocks: 132},
+	{Name: "atlas_linear_nvfp4_spread_4_long_add", MostBlocks: 132},
+	{Name: "atlas_linear_nvfp4_4_long_add", MostBlocks: 132},
+	{Name: "atlas_linear_nvfp4_8_long_add", MostBlocks: 132},
+	{Name: "atlas_linear_q6_k_split_16_small_6_add"},
+	{Name: "atlas_linear_q6_k_split_16_narrow_add"},
+	{Name: "atlas_linear_q6_k_split_32_narrow_8_add"},
+	{Name: "atlas_linear_q6_k_split_32_narrow_5_add"},
+	{Name: "atlas_linear_q6_k_split_32_narrow_4_add"},
+	{Name: "atlas_linear_q6_k_split_16_middle_add", MostBlocks: 248},
+	{Name: "atlas_linear_q6_k_split_16_small_add", MostBlocks: 192},
+	{Name: "atlas_linear_q6_k_split_16_add", MostBlocks: 234},
+	{Name: "atlas_linear_q6_k_split_32_middle_add", MostBlocks: 248},
+	{Name: "atlas_linear_q6_k_split_64_small_8_add"},
+	{Name: "atlas_linear_q6_k_split_64_narrow_3_add"},
+	{Name: "atlas_linear_q6_k_split_64_middle_add", MostBlocks: 248},
+	{Name: "atlas_linear_q6_k_split_128_small_6_add"},
+	{Name: "atlas_linear_q6_k_split_128_small_4_add"},
+	{Name: "atlas_linear_q6_k_split_128_narrow_3_add"},
+	{Name: "atlas_linear_q6_k_split_128_middle_2_add"},
+	{Name: "atlas_linear_q6_k_fixed_1_short_add", MostBlocks: 264},
+	{Name: "atlas_linear_q6_k_fixed_1_add", MostBlocks: 264},
+	{Name: "atlas_linear_q6_k_1_short_add", MostBlocks: 264},
+	{Name: "atlas_linear_q6_k_1_add", MostBlocks: 264},
+	{Name: "atlas_linear_q6_k_4_add", MostBlocks: 132},
+	{Name: "atlas_linear_q6_k_8_add", MostBlocks: 132},
+	{Name: "atlas_linear_q6_k_4_long_add", MostBlocks: 132},
+	{Name: "atlas_linear_q6_k_8_long_add", MostBlocks: 132},
+	{Name: "atlas_logits_bf16_split_16", MostBlocks: 132},
+	{Name: "atlas_logits_bf16_split_64", MostBlocks: 132},
+	{Name: "atlas_logits_bf16_split_128", MostBlocks: 132},
+	{Name: "atlas_logits_bf16_1", MostBlocks: 264},
+	{Name: "atlas_logits_bf16_1_long", MostBlocks: 264},
+	{Name: "atlas_logits_bf16_4", MostBlocks: 264},
+	{Name: "atlas_logits_bf16_8", MostBlocks: 264},
+	{Name: "atlas_logits_bf16_4_long", MostBlocks: 264},
+	{Name: "atlas_logits_bf16_8_long", MostBlocks: 264},
+	{Name: "atlas_logits_bf16"},
+	{Name: "atlas_logits_q8_0_split_16", MostBlocks: 264},
+	{Name: "atlas_logits_q8_0_split_64", MostBlocks: 132},
+	{Name: "atlas_logits_q8_0_split_128", MostBlocks: 132},
+	{Name: "atlas_logits_q8_0_fixed_1", MostBlocks: 264},
+	{Name: "atlas_logits_q8_0_1", MostBlocks: 132},
+	{Name: "atlas_logits_q8_0_4", MostBlocks: 132},
+	{Name: "atlas_logits_q8_0_8", MostBlocks: 132},
+	{Name: "atlas_logits_q8_0_4_long", MostBlocks: 132},
+	{Name: "atlas_logits_q8_0_8_long", MostBlocks: 132},
+	{Name: "atlas_logits_q8_0"},
+	{Name: "atlas_logits_q4_0_split_16", MostBlocks: 264},
+	{Name: "atlas_logits_q4_0_split_64", MostBlocks: 132},
+	{Name: "atlas_logits_q4_0_split_128", MostBlocks: 132},
+	{Name: "atlas_logits_q4_0_fixed_1", MostBlocks: 264},
+	{Name: "atlas_logits_q4_0_1", MostBlocks: 132},
+	{Name: "atlas_logits_q4_0_4", MostBlocks: 132},
+	{Name: "atlas_logits_q4_0_8", MostBlocks: 132},
+	{Name: "atlas_logits_q4_0_4_long", MostBlocks: 132},
+	{Name: "atlas_logits_q4_0_8_long", MostBlocks: 132},
+	{Name: "atlas_logits_q4_0"},
+	{Name: "atlas_logits_q4_1_split_16", MostBlocks: 264},
+	{Name: "atlas_logits_q4_1_split_64", MostBlocks: 132},
+	{Name: "atlas_logits_q4_1_split_128", MostBlocks: 132},
+	{Name: "atlas_logits_q4_1_fixed_1", MostBlocks: 264},
+	{Name: "atlas_logits_q4_1_1", MostBlocks: 132},
+	{Name: "atlas_logits_q4_1_4", MostBlocks: 132},
+	{Name: "atlas_logits_q4_1_8", MostBlocks: 132},
+	{Name: "atlas_logits_q4_1_4_long", MostBlocks: 132},
+	{Name: "atlas_logits_q4_1_8_long", MostBlocks: 132},
+	{Name: "atlas_logits_q4_1"},
+	{Name: "atlas_logits_f8_split_16", MostBlocks: 132},
+	{Name: "atlas_logits_f8_split_64", MostBlocks: 132},
+	{Name: "atlas_logits_f8_split_128", MostBlocks: 132},
+	{Name: "atlas_logits_f8_1", MostBlocks: 264},
+	{Name: "atlas_logits_f8_4", MostBlocks: 132},
+	{Name: "atlas_logits_f8_8", MostBlocks: 132},
+	{Name: "atlas_logits_f8_4_long", MostBlocks: 132},
+	{Name: "atlas_logits_f8_8_long", MostBlocks: 132},
+	{Name: "atlas_logits_f8"},
+	{Name: "atlas_logits_f8block_split_16", MostBlocks: 396},
+	{Name: "atlas_logits_f8block_split_64", MostBlocks: 132},
+	{Name: "atlas_logits_f8block_1", MostBlocks: 264},
+	{Name: "atlas_logits_f8block_4", MostBlocks: 132},
+	{Name: "atlas_logits_f8block_8", MostBlocks: 132},
+	{Name: "atlas_logits_f8block_4_long", MostBlocks: 132},
+	{Name: "atlas_logits_f8block_8_long", MostBlocks: 132},
+	{Name: "atlas_logits_f8block"},
+	{Name: "atlas_logits_nvfp4_split_64", MostBlocks: 132},
+	{Name: "atlas_logits_nvfp4_split_128", MostBlocks: 132},
+	{Name: "atlas_logits_nvfp4_spread_1", MostBlocks: 264},
+	{Name: "atlas_logits_nvfp4_1", MostBlocks: 132},
+	{Name: "atlas_logits_nvfp4"},
+	{Name: "atlas_logits_q6_k_split_16", MostBlocks: 264},
+	{Name: "atlas_logits_q6_k_split_64", MostBlocks: 132},
+	{Name: "atlas_logits_q6_k_split_128", MostBlocks: 132},
+	{Name: "atlas_logits_q6_k_fixed_1", MostBlocks: 264},
+	{Name: "atlas_logits_q6_k_1", MostBlocks: 132},
+	{Name: "atlas_logits_q6_k_4", MostBlocks: 132},
+	{Name: "atlas_logits_q6_k_8", MostBlocks: 132},
+	{Name: "atlas_logits_q6_k_4_long", MostBlocks: 132},
+	{Name: "atlas_logits_q6_k_8_long", MostBlocks: 132},
+	{Name: "atlas_logits_q6_k"},
+	{Name: "atlas_norm_linear_bf16_1", MostBlocks: 264},
+	{Name: "atlas_norm_linear_q8_0_fixed_1", MostBlocks: 264},
+	{Name: "atlas_norm_linear_q8_0_1", MostBlocks: 264},
+	{Name: "atlas_norm_linear_q8_0_4", MostBlocks: 132},
+	{Name: "atlas_norm_linear_q4_0_fixed_1", MostBlocks: 264},
+	{Name: "atlas_norm_linear_q4_0_1", MostBlocks: 264},
+	{Name: "atlas_norm_linear_q4_0_4", MostBlocks: 132},
+	{Name: "atlas_norm_linear_q4_1_fixed_1", MostBlocks: 264},
+	{Name: "atlas_norm_linear_q4_1_1", MostBlocks: 264},
+	{Name: "atlas_norm_linear_q4_1_4", MostBlocks: 132},
+	{Name: "atlas_norm_linear_f8_half_1_middle", MostBlocks: 396},
+	{Name: "atlas_norm_linear_f8_half_1", MostBlocks: 264},
+	{Name: "atlas_norm_linear_f8_1_middle", MostBlocks: 396},
+	{Name: "atlas_norm_linear_f8_1", MostBlocks: 264},
+	{Name: "atlas_norm_linear_f8_4_middle", MostBlocks: 132},
+	{Name: "atlas_norm_linear_f8_4", MostBlocks: 132},
+	{Name: "atlas_norm_linear_f8block_held_4", MostBlocks: 132},
+	{Name: "atlas_norm_linear_f8block_half_1_middle", MostBlocks: 396},
+	{Name: "atlas_norm_linear_f8block_half_1", MostBlocks: 264},
+	{Name: "atlas_norm_linear_f8block_1_middle", MostBlocks: 396},
+	{Name: "atlas_norm_linear_f8block_1", MostBlocks: 264},
+	{Name: "atlas_norm_linear_f8block_4_middle", MostBlocks: 132},
+	{Name: "atlas_norm_linear_f8block_4", MostBlocks: 132},
+	{Name: "atlas_norm_linear_nvfp4_held_4", MostBlocks: 132},
+	{Name: "atlas_norm_linear_nvfp4_held_1"},
+	{Name: "atlas_norm_linear_nvfp4_1_middle", MostBlocks: 132},
+	{Name: "atlas_norm_linear_nvfp4_1", MostBlocks: 132},
+	{Name: "atlas_norm_linear_nvfp4_spread_4_middle", MostBlocks: 132},
+	{Name: "atlas_norm_linear_nvfp4_spread_4", MostBlocks: 132},
+	{Name: "atlas_norm_linear_nvfp4_4", MostBlocks: 132},
+	{Name: "atlas_norm_linear_q6_k_fixed_1", MostBlocks: 264},
+	{Name: "atlas_norm_linear_q6_k_1", MostBlocks: 264},
+	{Name: "atlas_norm_linear_q6_k_4", MostBlocks: 132},
+	{Name: "atlas_norm_route_row"},
+	{Name: "atlas_norm_route_1"},
+	{Name: "atlas_norm_route_8"},
+	{Name: "atlas_norm_route_16"},
+	{Name: "atlas_norm_route_up_q4_0_1"},
+	{Name: "atlas_norm_route_up_q4_1_1"},
+	{Name: "atlas_norm_route_up_nvfp4_1"},
+	{Name: "atlas_pack_bf16"},
+	{Name: "atlas_pack_q8_0"},
+	{Name: "atlas_pack_q4_0"},
+	{Name: "atlas_pack_q4_1"},
+	{Name: "atlas_pack_f8"},
+	{Name: "atlas_pack_f8block"},
+	{Name: "atlas_pack_nvfp4"},
+	{Name: "atlas_pack_q6_k"},
+	{Name: "atlas_attention_even_64_16"},
+	{Name: "atlas_attention_even_64_8"},
+	{Name: "atlas_attention_even_64_6"},
+	{Name: "atlas_attention_even_64_4"},
+	{Name: "atlas_attention_even_64_3"},
+	{Name: "atlas_attention_even_64_2"},
+	{Name: "atlas_attention_even_64_2_many"},
+	{Name: "atlas_attention_even_128_16"},
+	{Name: "atlas_attention_even_128_8"},
+	{Name: "atlas_attention_even_128_6"},
+	{Name: "atlas_attention_even_128_4"},
+	{Name: "atlas_attention_even_128_3"},
+	{Name: "atlas_attention_even_128_2"},
+	{Name: "atlas_attention_even_128_2_many"},
+	{Name: "atlas_attention_whole_128", MostBlocks: 264},
+	{Name: "atlas_attention_cluster_256_16"},
+	{Name: "atlas_attention_wide_64", MostBlocks: 132},
+	{Name: "atlas_attention_wide_beside_64_0", MostBlocks: 132},
+	{Name: "atlas_attention_wide_beside_64_1", MostBlocks: 132},
+	{Name: "atlas_attention_wide_128_large", MostBlocks: 132},
+	{Name: "atlas_attention_wide_128", MostBlocks: 132},
+	{Name: "atlas_attention_wide_beside_128_0", MostBlocks: 132},
+	{Name: "atlas_attention_wide_beside_128_1", MostBlocks: 132},
+	{Name: "atlas_attention_wide_256", MostBlocks: 132},
+	{Name: "atlas_attention_wide_beside_256_0", MostBlocks: 132},
+	{Name: "atlas_attention_wide_beside_256_1", MostBlocks: 132},
+	{Name: "atlas_attention_few_32_8", MostBlocks: 132},
+	{Name: "atlas_attention_many_32"},
+	{Name: "atlas_attention_mixed_32_0", MostBlocks: 132},
+	{Name: "atlas_attention_mixed_32_1"},
+	{Name: "atlas_attention_cluster_64_8"},
+	{Name: "atlas_attention_cluster_64_4"},
+	{Name: "atlas_attention_shares_64", MostBlocks: 132},
+	{Name: "atlas_attention_few_64_8", MostBlocks: 132},
+	{Name: "atlas_attention_many_64"},
+	{Name: "atlas_attention_mixed_64_0", MostBlocks: 132},
+	{Name: "atlas_attention_mixed_64_1"},
+	{Name: "atlas_attention_cluster_128_8"},
+	{Name: "atlas_attention_cluster_128_4"},
+	{Name: "atlas_attention_shares_128", MostBlocks: 132},
+	{Name: "atlas_attention_few_128_8", MostBlocks: 132},
+	{Name: "atlas_attention_shares_128_16", MostBlocks: 132},
+	{Name: "atlas_attention_few_128_16", MostBlocks: 132},
+	{Name: "atlas_attention_many_128"},
+	{Name: "atlas_attention_mixed_128_0", MostBlocks: 132},
+	{Name: "atlas_attention_mixed_128_1"},
+	{Name: "atlas_attention_cluster_256_8"},
+	{Name: "atlas_attention_cluster_256_4"},
+	{Name: "atlas_attention_shares_256", MostBlocks: 132},
+	{Name: "atlas_attention_few_256_8", MostBlocks: 132},
+	{Name: "atlas_attention_shares_256_16", MostBlocks: 132},
+	{Name: "atlas_attention_few_256_16", MostBlocks: 132},
+	{Name: "atlas_attention_many_256"},
+	{Name: "atlas_attention_mixed_256_0", MostBlocks: 132},
+	{Name: "atlas_attention_mixed_256_1"},
+	{Name: "atlas_attention_rows_bf16"},
+	{Name: "atlas_attention_rows_f32"},
+	{Name: "atlas_rmsnorm_2048"},
+	{Name: "atlas_rmsnorm_4096"},
+	{Name: "atlas_rmsnorm"},
+	{Name: "atlas_resolve"},
+	{Name: "atlas_rotary_angles"},
+	{Name: "atlas_rotary_cache_64"},
+	{Name: "atlas_rotary_rows_128"},
+	{Name: "atlas_rotary_few_128"},
+	{Name: "atlas_rotary_cache_128"},
+	{Name: "atlas_rotary_cache_256_rows"},
+	{Name: "atlas_rotary_cache_256"},
+	{Name: "atlas_rotary_cache_512"},
+	{Name: "atlas_route_one"},
+	{Name: "atlas_route_8"},
+	{Name: "atlas_route_16"},
+	{Name: "atlas_route_128_0"},
+	{Name: "atlas_route_128_1"},
+	{Name: "atlas_route_0"},
+	{Name: "atlas_route_1"},
+	{Name: "atlas_route_32_of_512"},
+	{Name: "atlas_route_of_512_0"},
+	{Name: "atlas_route_of_512_1"},
+	{Name: "atlas_sample"},
+	{Name: "atlas_sample_large"},
+	{Name: "atlas_swiglu"},
+	{Name: "atlas_unpack_bf16"},
+	{Name: "atlas_unpack_q8_0"},
+	{Name: "atlas_unpack_q4_0"},
+	{Name: "atlas_unpack_q4_1"},
+	{Name: "atlas_unpack_f8"},
+	{Name: "atlas_unpack_f8block"},
+	{Name: "atlas_unpack_nvfp4"},
+	{Name: "atlas_unpack_q6_k"},
 }
+
+const (
+	_ = iota - 1
+	kernelConvert
+	kernelCopy
+	kernelEmbeddingBf16
+	kernelEmbeddingQ8_0
+	kernelEmbeddingQ4_0
+	kernelEmbeddingQ4_1
+	kernelEmbeddingF8
+	kernelEmbeddingF8block
+	kernelEmbeddingNvfp4
+	kernelEmbeddingQ6K
+	kernelExpertDownBf16Tiles_16_0
+	kernelExpertDownBf16Tiles_16_1
+	kernelExpertDownBf16Wide_128_0
+	kernelExpertDownBf16Wide_128_1
+	kernelExpertDownBf16Wide_64_0
+	kernelExpertDownBf16Wide_64_1
+	kernelExpertDownBf16One
+	kernelExpertDownBf16Few_4
+	kernelExpertDownBf16Tiles_0
+	kernelExpertDownBf16Tiles_1
+	kernelExpertDownBf16_8_0
+	kernelExpertDownBf16_8_1
+	kernelExpertDownBf16_0
+	kernelExpertDownBf16_1
+	kernelExpertDownQ8_0Tiles_16_0
+	kernelExpertDownQ8_0Tiles_16_1
+	kernelExpertDownQ8_0Wide_128_0
+	kernelExpertDownQ8_0Wide_128_1
+	kernelExpertDownQ8_0Wide_64_0
+	kernelExpertDownQ8_0Wide_64_1
+	kernelExpertDownQ8_0One
+	kernelExpertDownQ8_0Few_4
+	kernelExpertDownQ8_0Tiles_0
+	kernelExpertDownQ8_0Tiles_1
+	kernelExpertDownQ8_0_8_0
+	kernelExpertDownQ8_0_8_1
+	kernelExpertDownQ8_0_0
+	kernelExpertDownQ8_0_1
+	kernelExpertDownQ4_0Tiles_16_0
+	kernelExpertDownQ4_0Tiles_16_1
+	kernelExpertDownQ4_0Wide_128_0
+	kernelExpertDownQ4_0Wide_128_1
+	kernelExpertDownQ4_0Wide_64_0
+	kernelExpertDownQ4_0Wide_64_1
+	kernelExpertDownQ4_0One
+	kernelExpertDownQ4_0Few_4
+	kernelExpertDownQ4_0Tiles_0
+	kernelExpertDownQ4_0Tiles_1
+	kernelExpertDownQ4_0_8_0
+	kernelExpertDownQ4_0_8_1
+	kernelExpertDownQ4_0_0
+	kernelExpertDownQ4_0_1
+	kernelExpertDownQ4_1Tiles_16_0
+	kernelExpertDownQ4_1Tiles_16_1
+	kernelExpertDownQ4_1Wide_128_0
+	kernelExpertDownQ4_1Wide_128_1
+	kernelExpertDownQ4_1Wide_64_0
+	kernelExpertDownQ4_1Wide_64_1
+	kernelExpertDownQ4_1One
+	kernelExpertDownQ4_1Few_4
+	kernelExpertDownQ4_1Tiles_0
+	kernelExpertDownQ4_1Tiles_1
+	kernelExpertDownQ4_1_8_0
+	kernelExpertDownQ4_1_8_1
+	kernelExpertDownQ4_1_0
+	kernelExpertDownQ4_1_1
+	kernelExpertDownF8Tiles_16_0
+	kernelExpertDownF8Tiles_16_1
+	kernelExpertDownF8Wide_128_0
+	kernelExpertDownF8Wide_128_1
+	kernelExpertDownF8Wide_64_0
+	kernelExpertDownF8Wide_64_1
+	kernelExpertDownF8One
+	kernelExpertDownF8Few_4
+	kernelExpertDownF8Tiles_0
+	kernelExpertDownF8Tiles_1
+	kernelExpertDownF8_8_0
+	kernelExpertDownF8_8_1
+	kernelExpertDownF8_0
+	kernelExpertDownF8_1
+	kernelExpertDownF8blockHeld
+	kernelExpertDownF8blockTiles_16_0
+	kernelExpertDownF8blockTiles_16_1
+	kernelExpertDownF8blockE4m3_128_0
+	kernelExpertDownF8blockE4m3_128_1
+	kernelExpertDownF8blockE4m3_128_2
+	kernelExpertDownF8blockE4m3_64_0
+	kernelExpertDownF8blockE4m3_64_1
+	kernelExpertDownF8blockE4m3_64_2
+	kernelExpertDownF8blockWide_0
+	kernelExpertDownF8blockWide_1
+	kernelExpertDownF8blockTeam_4
+	kernelExpertDownF8blockOne
+	kernelExpertDownF8blockTiles_0
+	kernelExpertDownF8blockTiles_1
+	kernelExpertDownF8block_8_0
+	kernelExpertDownF8block_8_1
+	kernelExpertDownF8block_0
+	kernelExpertDownF8block_1
+	kernelExpertDownNvfp4Held
+	kernelExpertDownNvfp4Tiles_16_0
+	kernelExpertDownNvfp4Tiles_16_1
+	kernelExpertDownNvfp4Wide_128_0
+	kernelExpertDownNvfp4Wide_128_1
+	kernelExpertDownNvfp4Wide_64_0
+	kernelExpertDownNvfp4Wide_64_1
+	kernelExpertDownNvfp4Spread_4
+	kernelExpertDownNvfp4One
+	kernelExpertDownNvfp4Few_4
+	kernelExpertDownNvfp4Tiles_0
+	kernelExpertDownNvfp4Tiles_1
+	kernelExpertDownNvfp4_8_0
+	kernelExpertDownNvfp4_8_1
+	kernelExpertDownNvfp4_0
+	kernelExpertDownNvfp4_1
+	kernelExpertDownQ6KTiles_16_0
+	kernelExpertDownQ6KTiles_16_1
+	kernelExpertDownQ6KWide_128_0
+	kernelExpertDownQ6KWide_128_1
+	kernelExpertDownQ6KWide_64_0
+	kernelExpertDownQ6KWide_64_1
+	kernelExpertDownQ6KOne
+	kernelExpertDownQ6KFew_4
+	kernelExpertDownQ6KTiles_0
+	kernelExpertDownQ6KTiles_1
+	kernelExpertDownQ6K_8_0
+	kernelExpertDownQ6K_8_1
+	kernelExpertDownQ6K_0
+	kernelExpertDownQ6K_1
+	kernelExpertDownBf16Tiles_16Add_0
+	kernelExpertDownBf16Tiles_16Add_1
+	kernelExpertDownBf16OneAdd
+	kernelExpertDownBf16Few_4Add
+	kernelExpertDownBf16TilesAdd_0
+	kernelExpertDownBf16TilesAdd_1
+	kernelExpertDownQ8_0Tiles_16Add_0
+	kernelExpertDownQ8_0Tiles_16Add_1
+	kernelExpertDownQ8_0OneAdd
+	kernelExpertDownQ8_0Few_4Add
+	kernelExpertDownQ8_0TilesAdd_0
+	kernelExpertDownQ8_0TilesAdd_1
+	kernelExpertDownQ4_0Tiles_16Add_0
+	kernelExpertDownQ4_0Tiles_16Add_1
+	kernelExpertDownQ4_0OneAdd
+	kernelExpertDownQ4_0Few_4Add
+	kernelExpertDownQ4_0TilesAdd_0
+	kernelExpertDownQ4_0TilesAdd_1
+	kernelExpertDownQ4_1Tiles_16Add_0
+	kernelExpertDownQ4_1Tiles_16Add_1
+	kernelExpertDownQ4_1OneAdd
+	kernelExpertDownQ4_1Few_4Add
+	kernelExpertDownQ4_1TilesAdd_0
+	kernelExpertDownQ4_1TilesAdd_1
+	kernelExpertDownF8Tiles_16Add_0
+	kernelExpertDownF8Tiles_16Add_1
+	kernelExpertDownF8OneAdd
+	kernelExpertDownF8Few_4Add
+	kernelExpertDownF8TilesAdd_0
+	kernelExpertDownF8TilesAdd_1
+	kernelExpertDownF8blockHeldAdd
+	kernelExpertDownF8blockTiles_16Add_0
+	kernelExpertDownF8blockTiles_16Add_1
+	kernelExpertDownF8blockTeam_4Add
+	kernelExpertDownF8blockOneAdd
+	kernelExpertDownF8blockTilesAdd_0
+	kernelExpertDownF8blockTilesAdd_1
+	kernelExpertDownNvfp4HeldAdd
+	kernelExpertDownNvfp4Tiles_16Add_0
+	kernelExpertDownNvfp4Tiles_16Add_1
+	kernelExpertDownNvfp4Spread_4Add
+	kernelExpertDownNvfp4OneAdd
+	kernelExpertDownNvfp4Few_4Add
+	kernelExpertDownNvfp4TilesAdd_0
+	kernelExpertDownNvfp4TilesAdd_1
+	kernelExpertDownQ6KTiles_16Add_0
+	kernelExpertDownQ6KTiles_16Add_1
+	kernelExpertDownQ6KOneAdd
+	kernelExpertDownQ6KFew_4Add
+	kernelExpertDownQ6KTilesAdd_0
+	kernelExpertDownQ6KTilesAdd_1
+	kernelExpertDownBf16Tiles_16Norm_0
+	kernelExpertDownBf16Tiles_16Norm_1
+	kernelExpertDownBf16TilesNorm_0
+	kernelExpertDownBf16TilesNorm_1
+	kernelExpertDownQ8_0Tiles_16Norm_0
+	kernelExpertDownQ8_0Tiles_16Norm_1
+	kernelExpertDownQ8_0TilesNorm_0
+	kernelExpertDownQ8_0TilesNorm_1
+	kernelExpertDownQ4_0Tiles_16Norm_0
+	kernelExpertDownQ4_0Tiles_16Norm_1
+	kernelExpertDownQ4_0TilesNorm_0
+	kernelExpertDownQ4_0TilesNorm_1
+	kernelExpertDownQ4_1Tiles_16Norm_0
+	kernelExpertDownQ4_1Tiles_16Norm_1
+	kernelExpertDownQ4_1TilesNorm_0
+	kernelExpertDownQ4_1TilesNorm_1
+	kernelExpertDownF8Tiles_16Norm_0
+	kernelExpertDownF8Tiles_16Norm_1
+	kernelExpertDownF8TilesNorm_0
+	kernelExpertDownF8TilesNorm_1
+	kernelExpertDownF8blockTiles_16Norm_0
+	kernelExpertDownF8blockTiles_16Norm_1
+	kernelExpertDownF8blockTilesNorm_0
+	kernelExpertDownF8blockTilesNorm_1
+	kernelExpertDownNvfp4Tiles_16Norm_0
+	kernelExpertDownNvfp4Tiles_16Norm_1
+	kernelExpertDownNvfp4TilesNorm_0
+	kernelExpertDownNvfp4TilesNorm_1
+	kernelExpertDownQ6KTiles_16Norm_0
+	kernelExpertDownQ6KTiles_16Norm_1
+	kernelExpertDownQ6KTilesNorm_0
+	kernelExpertDownQ6KTilesNorm_1
+	kernelExpertUpBf16Tiles_16
+	kernelExpertUpBf16Wide_128
+	kernelExpertUpBf16Wide_64
+	kernelExpertUpBf16Few_1
+	kernelExpertUpBf16Tiles
+	kernelExpertUpBf16_8
+	kernelExpertUpBf16_32
+	kernelExpertUpBf16Odd
+	kernelExpertUpQ8_0Tiles_16
+	kernelExpertUpQ8_0Wide_128
+	kernelExpertUpQ8_0Wide_64
+	kernelExpertUpQ8_0Few_1
+	kernelExpertUpQ8_0Tiles
+	kernelExpertUpQ8_0_8
+	kernelExpertUpQ8_0_32
+	kernelExpertUpQ8_0Odd
+	kernelExpertUpQ4_0Tiles_16
+	kernelExpertUpQ4_0Wide_128
+	kernelExpertUpQ4_0Wide_64
+	kernelExpertUpQ4_0Few_1
+	kernelExpertUpQ4_0Tiles
+	kernelExpertUpQ4_0_8
+	kernelExpertUpQ4_0_32
+	kernelExpertUpQ4_0Odd
+	kernelExpertUpQ4_1Tiles_16
+	kernelExpertUpQ4_1Wide_128
+	kernelExpertUpQ4_1Wide_64
+	kernelExpertUpQ4_1Few_1
+	kernelExpertUpQ4_1Tiles
+	kernelExpertUpQ4_1_8
+	kernelExpertUpQ4_1_32
+	kernelExpertUpQ4_1Odd
+	kernelExpertUpF8Tiles_16
+	kernelExpertUpF8Wide_128
+	kernelExpertUpF8Wide_64
+	kernelExpertUpF8Few_1
+	kernelExpertUpF8Tiles
+	kernelExpertUpF8_8
+	kernelExpertUpF8_32
+	kernelExpertUpF8Odd
+	kernelExpertUpF8blockTiles_16
+	kernelExpertUpF8blockE4m3_128_0
+	kernelExpertUpF8blockE4m3_128_1
+	kernelExpertUpF8blockE4m3_64_0
+	kernelExpertUpF8blockE4m3_64_1
+	kernelExpertUpF8blockWide
+	kernelExpertUpF8blockFew_1
+	kernelExpertUpF8blockFew_4
+	kernelExpertUpF8blockTilesMany
+	kernelExpertUpF8blockTiles
+	kernelExpertUpF8block_8
+	kernelExpertUpF8block_32
+	kernelExpertUpF8blockOdd
+	kernelExpertUpNvfp4Tiles_16
+	kernelExpertUpNvfp4Wide_128
+	kernelExpertUpNvfp4Wide_64
+	kernelExpertUpNvfp4Spread_4
+	kernelExpertUpNvfp4Few_1
+	kernelExpertUpNvfp4Tiles
+	kernelExpertUpNvfp4_8
+	kernelExpertUpNvfp4_32
+	kernelExpertUpNvfp4Odd
+	kernelExpertUpQ6KTiles_16
+	kernelExpertUpQ6KWide_128
+	kernelExpertUpQ6KWide_64
+	kernelExpertUpQ6KFew_1
+	kernelExpertUpQ6KTiles
+	kernelExpertUpQ6K_8
+	kernelExpertUpQ6K_32
+	kernelExpertUpQ6KOdd
+	kernelFill
+	kernelGatedLinearBf16Wide_256
+	kernelGatedLinearBf16Wide_192
+	kernelGatedLinearBf16_1
+	kernelGatedLinearQ8_0Fixed_1
+	kernelGatedLinearQ8_0_1
+	kernelGatedLinearQ8_0_4
+	kernelGatedLinearQ8_0_8
+	kernelGatedLinearQ4_0Fixed_1
+	kernelGatedLinearQ4_0_1
+	kernelGatedLinearQ4_0_4
+	kernelGatedLinearQ4_0_8
+	kernelGatedLinearQ4_1Fixed_1
+	kernelGatedLinearQ4_1_1
+	kernelGatedLinearQ4_1_4
+	kernelGatedLinearQ4_1_8
+	kernelGatedLinearF8E4m3_0
+	kernelGatedLinearF8E4m3_1
+	kernelGatedLinearF8Half_1
+	kernelGatedLinearF8_1
+	kernelGatedLinearF8_4
+	kernelGatedLinearF8_8
+	kernelGatedLinearF8blockE4m3_128x192_0
+	kernelGatedLinearF8blockE4m3_128x192_1
+	kernelGatedLinearF8blockE4m3_128x128_0
+	kernelGatedLinearF8blockE4m3_128x128_1
+	kernelGatedLinearF8blockHalf_1
+	kernelGatedLinearF8block_1
+	kernelGatedLinearF8block_4
+	kernelGatedLinearF8block_8
+	kernelGatedLinearNvfp4_1
+	kernelGatedLinearNvfp4Spread_4
+	kernelGatedLinearNvfp4_4
+	kernelGatedLinearNvfp4_8
+	kernelGatedLinearQ6KFixed_1
+	kernelGatedLinearQ6K_1
+	kernelGatedLinearQ6K_4
+	kernelGatedLinearQ6K_8
+	kernelLinearBf16Split_16Large
+	kernelLinearBf16Split_16Middle
+	kernelLinearBf16Split_16Small
+	kernelLinearBf16Split_16
+	kernelLinearBf16Split_32Large
+	kernelLinearBf16Split_32Middle
+	kernelLinearBf16Split_32
+	kernelLinearBf16Split_64Large
+	kernelLinearBf16Split_64
+	kernelLinearBf16Split_128Small_6
+	kernelLinearBf16Split_128Small_4
+	kernelLinearBf16Split_128Narrow_3
+	kernelLinearBf16Split_128Middle_2
+	kernelLinearBf16Split_192Small_6
+	kernelLinearBf16Split_192Small_4
+	kernelLinearBf16Split_192Narrow_3
+	kernelLinearBf16Split_192Middle_2
+	kernelLinearBf16Split_192Single
+	kernelLinearBf16Wide_256x128
+	kernelLinearBf16Wide_128x192
+	kernelLinearBf16Wide_128x128
+	kernelLinearBf16Wide_128x64
+	kernelLinearBf16Wide_64x128
+	kernelLinearBf16Wide_64x64
+	kernelLinearBf16Wide_64x32
+	kernelLinearBf16_1Small
+	kernelLinearBf16_1
+	kernelLinearBf16_1Long
+	kernelLinearBf16_4
+	kernelLinearBf16_4Long
+	kernelLinearBf16_8
+	kernelLinearBf16_8Long
+	kernelLinearBf16
+	kernelLinearQ8_0Split_16Small_6
+	kernelLinearQ8_0Split_16Narrow
+	kernelLinearQ8_0Split_32Narrow_8
+	kernelLinearQ8_0Split_32Narrow_5
+	kernelLinearQ8_0Split_32Large
+	kernelLinearQ8_0Split_16Large
+	kernelLinearQ8_0Split_16Middle
+	kernelLinearQ8_0Split_16Small
+	kernelLinearQ8_0Split_16
+	kernelLinearQ8_0Split_32Middle
+	kernelLinearQ8_0Split_32
+	kernelLinearQ8_0Split_64Small_8
+	kernelLinearQ8_0Split_64Narrow_3
+	kernelLinearQ8_0Split_64Single
+	kernelLinearQ8_0Split_64Large
+	kernelLinearQ8_0Split_64Middle
+	kernelLinearQ8_0Split_128Small_6
+	kernelLinearQ8_0Split_128Small_4
+	kernelLinearQ8_0Split_128Narrow_3
+	kernelLinearQ8_0Split_128Middle_2
+	kernelLinearQ8_0Split_128Single
+	kernelLinearQ8_0Split_192Single
+	kernelLinearQ8_0Wide_128_4
+	kernelLinearQ8_0Wide_128_3
+	kernelLinearQ8_0Wide_128_2
+	kernelLinearQ8_0Wide_192_3
+	kernelLinearQ8_0Wide_192_2
+	kernelLinearQ8_0Wide_256_3
+	kernelLinearQ8_0Wide_256_2
+	kernelLinearQ8_0Wide_256
+	kernelLinearQ8_0Wide_192
+	kernelLinearQ8_0Wide_128
+	kernelLinearQ8_0Fixed_1Short
+	kernelLinearQ8_0Fixed_1
+	kernelLinearQ8_0_1Short
+	kernelLinearQ8_0_1
+	kernelLinearQ8_0_4
+	kernelLinearQ8_0_8
+	kernelLinearQ8_0_4Long
+	kernelLinearQ8_0_8Long
+	kernelLinearQ8_0
+	kernelLinearQ4_0Split_16Small_6
+	kernelLinearQ4_0Split_16Narrow
+	kernelLinearQ4_0Split_32Narrow_8
+	kernelLinearQ4_0Split_32Narrow_5
+	kernelLinearQ4_0Split_32Narrow_4
+	kernelLinearQ4_0Split_32Large
+	kernelLinearQ4_0Split_16Large
+	kernelLinearQ4_0Split_16Middle
+	kernelLinearQ4_0Split_16Small
+	kernelLinearQ4_0Split_16
+	kernelLinearQ4_0Split_32Middle
+	kernelLinearQ4_0Split_64Small_8
+	kernelLinearQ4_0Split_64Narrow_3
+	kernelLinearQ4_0Split_64Single
+	kernelLinearQ4_0Split_64Large
+	kernelLinearQ4_0Split_64Middle
+	kernelLinearQ4_0Split_128Small_6
+	kernelLinearQ4_0Split_128Small_4
+	kernelLinearQ4_0Split_128Narrow_3
+	kernelLinearQ4_0Split_128Middle_2
+	kernelLinearQ4_0Split_128Single
+	kernelLinearQ4_0Split_192Single
+	kernelLinearQ4_0Wide_128_4
+	kernelLinearQ4_0Wide_128_3
+	kernelLinearQ4_0Wide_128_2
+	kernelLinearQ4_0Wide_192_3
+	kernelLinearQ4_0Wide_192_2
+	kernelLinearQ4_0Wide_256_3
+	kernelLinearQ4_0Wide_256_2
+	kernelLinearQ4_0Wide_256
+	kernelLinearQ4_0Wide_192
+	kernelLinearQ4_0Wide_128
+	kernelLinearQ4_0Fixed_1Short
+	kernelLinearQ4_0Fixed_1
+	kernelLinearQ4_0_1Short
+	kernelLinearQ4_0_1
+	kernelLinearQ4_0_4
+	kernelLinearQ4_0_8
+	kernelLinearQ4_0_4Long
+	kernelLinearQ4_0_8Long
+	kernelLinearQ4_0
+	kernelLinearQ4_1Split_16Small_6
+	kernelLinearQ4_1Split_32Narrow_8
+	kernelLinearQ4_1Split_32Narrow_5
+	kernelLinearQ4_1Split_32Large
+	kernelLinearQ4_1Split_16Large
+	kernelLinearQ4_1Split_16Middle
+	kernelLinearQ4_1Split_16Small
+	kernelLinearQ4_1Split_16
+	kernelLinearQ4_1Split_32Middle
+	kernelLinearQ4_1Split_32
+	kernelLinearQ4_1Split_64Small_8
+	kernelLinearQ4_1Split_64Narrow_3
+	kernelLinearQ4_1Split_64Single
+	kernelLinearQ4_1Split_64Large
+	kernelLinearQ4_1Split_64Middle
+	kernelLinearQ4_1Split_128Small_6
+	kernelLinearQ4_1Split_128Small_4
+	kernelLinearQ4_1Split_128Narrow_3
+	kernelLinearQ4_1Split_128Middle_2
+	kernelLinearQ4_1Split_128Single
+	kernelLinearQ4_1Split_192Single
+	kernelLinearQ4_1Wide_128_4
+	kernelLinearQ4_1Wide_128_3
+	kernelLinearQ4_1Wide_128_2
+	kernelLinearQ4_1Wide_192_3
+	kernelLinearQ4_1Wide_192_2
+	kernelLinearQ4_1Wide_256_3
+	kernelLinearQ4_1Wide_256_2
+	kernelLinearQ4_1Wide_256
+	kernelLinearQ4_1Wide_192
+	kernelLinearQ4_1Wide_128
+	kernelLinearQ4_1Fixed_1Short
+	kernelLinearQ4_1Fixed_1
+	kernelLinearQ4_1_1Short
+	kernelLinearQ4_1_1
+	kernelLinearQ4_1_4
+	kernelLinearQ4_1_8
+	kernelLinearQ4_1_4Long
+	kernelLinearQ4_1_8Long
+	kernelLinearQ4_1
+	kernelLinearF8Split_16Small_6
+	kernelLinearF8Split_16Narrow
+	kernelLinearF8Split_32Narrow_8
+	kernelLinearF8Split_32Narrow_5
+	kernelLinearF8Split_32Large
+	kernelLinearF8Split_16Large
+	kernelLinearF8Split_16Middle
+	kernelLinearF8Split_16Small
+	kernelLinearF8Split_16
+	kernelLinearF8Split_32Middle
+	kernelLinearF8Split_32
+	kernelLinearF8Split_64Small_8
+	kernelLinearF8Split_64Narrow_3
+	kernelLinearF8Split_64Single
+	kernelLinearF8Split_64Large
+	kernelLinearF8Split_64Middle
+	kernelLinearF8Split_128Small_6
+	kernelLinearF8Split_128Small_4
+	kernelLinearF8Split_128Narrow_3
+	kernelLinearF8Split_128Middle_2
+	kernelLinearF8Split_128Single
+	kernelLinearF8E4m3_128x128_0
+	kernelLinearF8E4m3_128x128_1
+	kernelLinearF8E4m3_64x128_0
+	kernelLinearF8E4m3_64x128_1
+	kernelLinearF8Wide_128_4
+	kernelLinearF8Wide_128_3
+	kernelLinearF8Wide_128_2
+	kernelLinearF8Wide_192_3
+	kernelLinearF8Wide_192_2
+	kernelLinearF8Wide_256_3
+	kernelLinearF8Wide_256_2
+	kernelLinearF8Wide_256
+	kernelLinearF8Wide_192
+	kernelLinearF8Wide_128
+	kernelLinearF8Half_1Short
+	kernelLinearF8Half_1
+	kernelLinearF8_1Short
+	kernelLinearF8_1
+	kernelLinearF8_4
+	kernelLinearF8_8
+	kernelLinearF8_4Long
+	kernelLinearF8_8Long
+	kernelLinearF8
+	kernelLinearF8blockSplit_16Narrow
+	kernelLinearF8blockSplit_32Narrow_8
+	kernelLinearF8blockSplit_32Narrow_5
+	kernelLinearF8blockSplit_32Large
+	kernelLinearF8blockSplit_16Large
+	kernelLinearF8blockSplit_16Middle
+	kernelLinearF8blockSplit_16Small
+	kernelLinearF8blockSplit_16
+	kernelLinearF8blockSplit_32Middle
+	kernelLinearF8blockSplit_32
+	kernelLinearF8blockSplit_64Small_6
+	kernelLinearF8blockSplit_64Small_8
+	kernelLinearF8blockSplit_64Narrow_3
+	kernelLinearF8blockSplit_64Single
+	kernelLinearF8blockSplit_64Middle
+	kernelLinearF8blockE4m3_128x192_0
+	kernelLinearF8blockE4m3_128x192_1
+	kernelLinearF8blockE4m3_128x128_0
+	kernelLinearF8blockE4m3_128x128_1
+	kernelLinearF8blockE4m3_64x128_0
+	kernelLinearF8blockE4m3_64x128_1
+	kernelLinearF8blockWide
+	kernelLinearF8blockHeld_1
+	kernelLinearF8blockHeld_4
+	kernelLinearF8blockHalf_1Short
+	kernelLinearF8blockHalf_1
+	kernelLinearF8block_1Short
+	kernelLinearF8block_1
+	kernelLinearF8block_4
+	kernelLinearF8block_8
+	kernelLinearF8block_4Long
+	kernelLinearF8block_8Long
+	kernelLinearF8block
+	kernelLinearNvfp4Split_16Small_6
+	kernelLinearNvfp4Split_16Narrow
+	kernelLinearNvfp4Split_32Narrow_8
+	kernelLinearNvfp4Split_32Narrow_5
+	kernelLinearNvfp4Split_32Narrow_4
+	kernelLinearNvfp4Split_64Small_6
+	kernelLinearNvfp4Split_64Small_8
+	kernelLinearNvfp4Split_64Narrow_3
+	kernelLinearNvfp4Split_64Single
+	kernelLinearNvfp4Split_16Large
+	kernelLinearNvfp4Split_16Middle
+	kernelLinearNvfp4Split_16Small_4
+	kernelLinearNvfp4Split_16
+	kernelLinearNvfp4Split_32Large
+	kernelLinearNvfp4Split_32Middle
+	kernelLinearNvfp4Split_64Large
+	kernelLinearNvfp4Split_64Middle
+	kernelLinearNvfp4Split_128Small_6
+	kernelLinearNvfp4Split_128Small_4
+	kernelLinearNvfp4Split_128Narrow_3
+	kernelLinearNvfp4Split_128Middle_2
+	kernelLinearNvfp4Split_128Single
+	kernelLinearNvfp4Split_192Single
+	kernelLinearNvfp4Wide_128_4
+	kernelLinearNvfp4Wide_128_3
+	kernelLinearNvfp4Wide_128_2
+	kernelLinearNvfp4Wide_192_3
+	kernelLinearNvfp4Wide_192_2
+	kernelLinearNvfp4Wide_256_3
+	kernelLinearNvfp4Wide_256_2
+	kernelLinearNvfp4Wide_256
+	kernelLinearNvfp4Wide_192
+	kernelLinearNvfp4Wide_128
+	kernelLinearNvfp4Held_1
+	kernelLinearNvfp4Held_4
+	kernelLinearNvfp4Held_4Two
+	kernelLinearNvfp4Spread_1Middle
+	kernelLinearNvfp4Spread_1
+	kernelLinearNvfp4_1
+	kernelLinearNvfp4Spread_4
+	kernelLinearNvfp4_4
+	kernelLinearNvfp4_8
+	kernelLinearNvfp4Spread_4Long
+	kernelLinearNvfp4_4Long
+	kernelLinearNvfp4_8Long
+	kernelLinearNvfp4
+	kernelLinearQ6KSplit_16Small_6
+	kernelLinearQ6KSplit_16Narrow
+	kernelLinearQ6KSplit_32Narrow_8
+	kernelLinearQ6KSplit_32Narrow_5
+	kernelLinearQ6KSplit_32Narrow_4
+	kernelLinearQ6KSplit_32Large
+	kernelLinearQ6KSplit_16Large
+	kernelLinearQ6KSplit_16Middle
+	kernelLinearQ6KSplit_16Small
+	kernelLinearQ6KSplit_16
+	kernelLinearQ6KSplit_32Middle
+	kernelLinearQ6KSplit_64Small_8
+	kernelLinearQ6KSplit_64Narrow_3
+	kernelLinearQ6KSplit_64Single
+	kernelLinearQ6KSplit_64Large
+	kernelLinearQ6KSplit_64Middle
+	kernelLinearQ6KSplit_128Small_6
+	kernelLinearQ6KSplit_128Small_4
+	kernelLinearQ6KSplit_128Narrow_3
+	kernelLinearQ6KSplit_128Middle_2
+	kernelLinearQ6KSplit_128Single
+	kernelLinearQ6KSplit_192Single
+	kernelLinearQ6KWide_128_4
+	kernelLinearQ6KWide_128_3
+	kernelLinearQ6KWide_128_2
+	kernelLinearQ6KWide_192_3
+	kernelLinearQ6KWide_192_2
+	kernelLinearQ6KWide_256_3
+	kernelLinearQ6KWide_256_2
+	kernelLinearQ6KWide_256
+	kernelLinearQ6KWide_192
+	kernelLinearQ6KWide_128
+	kernelLinearQ6KFixed_1Short
+	kernelLinearQ6KFixed_1
+	kernelLinearQ6K_1Short
+	kernelLinearQ6K_1
+	kernelLinearQ6K_4
+	kernelLinearQ6K_8
+	kernelLinearQ6K_4Long
+	kernelLinearQ6K_8Long
+	kernelLinearQ6K
+	kernelLinearBf16Split_16MiddleAdd
+	kernelLinearBf16Split_16SmallAdd
+	kernelLinearBf16Split_16Add
+	kernelLinearBf16Split_32MiddleAdd
+	kernelLinearBf16Split_32Add
+	kernelLinearBf16Split_64Add
+	kernelLinearBf16Split_128Small_6Add
+	kernelLinearBf16Split_128Small_4Add
+	kernelLinearBf16Split_128Narrow_3Add
+	kernelLinearBf16Split_128Middle_2Add
+	kernelLinearBf16Split_192Small_6Add
+	kernelLinearBf16Split_192Small_4Add
+	kernelLinearBf16Split_192Narrow_3Add
+	kernelLinearBf16Split_192Middle_2Add
+	kernelLinearBf16_1SmallAdd
+	kernelLinearBf16_1Add
+	kernelLinearBf16_1LongAdd
+	kernelLinearBf16_4Add
+	kernelLinearBf16_4LongAdd
+	kernelLinearBf16_8Add
+	kernelLinearBf16_8LongAdd
+	kernelLinearQ8_0Split_16Small_6Add
+	kernelLinearQ8_0Split_16NarrowAdd
+	kernelLinearQ8_0Split_32Narrow_8Add
+	kernelLinearQ8_0Split_32Narrow_5Add
+	kernelLinearQ8_0Split_16MiddleAdd
+	kernelLinearQ8_0Split_16SmallAdd
+	kernelLinearQ8_0Split_16Add
+	kernelLinearQ8_0Split_32MiddleAdd
+	kernelLinearQ8_0Split_32Add
+	kernelLinearQ8_0Split_64Small_8Add
+	kernelLinearQ8_0Split_64Narrow_3Add
+	kernelLinearQ8_0Split_64MiddleAdd
+	kernelLinearQ8_0Split_128Small_6Add
+	kernelLinearQ8_0Split_128Small_4Add
+	kernelLinearQ8_0Split_128Narrow_3Add
+	kernelLinearQ8_0Split_128Middle_2Add
+	kernelLinearQ8_0Fixed_1ShortAdd
+	kernelLinearQ8_0Fixed_1Add
+	kernelLinearQ8_0_1ShortAdd
+	kernelLinearQ8_0_1Add
+	kernelLinearQ8_0_4Add
+	kernelLinearQ8_0_8Add
+	kernelLinearQ8_0_4LongAdd
+	kernelLinearQ8_0_8LongAdd
+	kernelLinearQ4_0Split_16Small_6Add
+	kernelLinearQ4_0Split_16NarrowAdd
+	kernelLinearQ4_0Split_32Narrow_8Add
+	kernelLinearQ4_0Split_32Narrow_5Add
+	kernelLinearQ4_0Split_32Narrow_4Add
+	kernelLinearQ4_0Split_16MiddleAdd
+	kernelLinearQ4_0Split_16SmallAdd
+	kernelLinearQ4_0Split_16Add
+	kernelLinearQ4_0Split_32MiddleAdd
+	kernelLinearQ4_0Split_64Small_8Add
+	kernelLinearQ4_0Split_64Narrow_3Add
+	kernelLinearQ4_0Split_64MiddleAdd
+	kernelLinearQ4_0Split_128Small_6Add
+	kernelLinearQ4_0Split_128Small_4Add
+	kernelLinearQ4_0Split_128Narrow_3Add
+	kernelLinearQ4_0Split_128Middle_2Add
+	kernelLinearQ4_0Fixed_1ShortAdd
+	kernelLinearQ4_0Fixed_1Add
+	kernelLinearQ4_0_1ShortAdd
+	kernelLinearQ4_0_1Add
+	kernelLinearQ4_0_4Add
+	kernelLinearQ4_0_8Add
+	kernelLinearQ4_0_4LongAdd
+	kernelLinearQ4_0_8LongAdd
+	kernelLinearQ4_1Split_16Small_6Add
+	kernelLinearQ4_1Split_32Narrow_8Add
+	kernelLinearQ4_1Split_32Narrow_5Add
+	kernelLinearQ4_1Split_16MiddleAdd
+	kernelLinearQ4_1Split_16SmallAdd
+	kernelLinearQ4_1Split_16Add
+	kernelLinearQ4_1Split_32MiddleAdd
+	kernelLinearQ4_1Split_32Add
+	kernelLinearQ4_1Split_64Small_8Add
+	kernelLinearQ4_1Split_64Narrow_3Add
+	kernelLinearQ4_1Split_64MiddleAdd
+	kernelLinearQ4_1Split_128Small_6Add
+	kernelLinearQ4_1Split_128Small_4Add
+	kernelLinearQ4_1Split_128Narrow_3Add
+	kernelLinearQ4_1Split_128Middle_2Add
+	kernelLinearQ4_1Fixed_1ShortAdd
+	kernelLinearQ4_1Fixed_1Add
+	kernelLinearQ4_1_1ShortAdd
+	kernelLinearQ4_1_1Add
+	kernelLinearQ4_1_4Add
+	kernelLinearQ4_1_8Add
+	kernelLinearQ4_1_4LongAdd
+	kernelLinearQ4_1_8LongAdd
+	kernelLinearF8Split_16Small_6Add
+	kernelLinearF8Split_16NarrowAdd
+	kernelLinearF8Split_32Narrow_8Add
+	kernelLinearF8Split_32Narrow_5Add
+	kernelLinearF8Split_16MiddleAdd
+	kernelLinearF8Split_16SmallAdd
+	kernelLinearF8Split_16Add
+	kernelLinearF8Split_32MiddleAdd
+	kernelLinearF8Split_32Add
+	kernelLinearF8Split_64Small_8Add
+	kernelLinearF8Split_64Narrow_3Add
+	kernelLinearF8Split_64MiddleAdd
+	kernelLinearF8Split_128Small_6Add
+	kernelLinearF8Split_128Small_4Add
+	kernelLinearF8Split_128Narrow_3Add
+	kernelLinearF8Split_128Middle_2Add
+	kernelLinearF8Half_1ShortAdd
+	kernelLinearF8Half_1Add
+	kernelLinearF8_1ShortAdd
+	kernelLinearF8_1Add
+	kernelLinearF8_4Add
+	kernelLinearF8_8Add
+	kernelLinearF8_4LongAdd
+	kernelLinearF8_8LongAdd
+	kernelLinearF8blockHeld_16Add
+	kernelLinearF8blockSplit_16NarrowAdd
+	kernelLinearF8blockSplit_32Narrow_8Add
+	kernelLinearF8blockSplit_32Narrow_5Add
+	kernelLinearF8blockSplit_16MiddleAdd
+	kernelLinearF8blockSplit_16SmallAdd
+	kernelLinearF8blockSplit_16Add
+	kernelLinearF8blockSplit_32MiddleAdd
+	kernelLinearF8blockSplit_32Add
+	kernelLinearF8blockSplit_64Small_6Add
+	kernelLinearF8blockSplit_64Small_8Add
+	kernelLinearF8blockSplit_64Narrow_3Add
+	kernelLinearF8blockSplit_64MiddleAdd
+	kernelLinearF8blockHeld_1Add
+	kernelLinearF8blockHeld_4Add
+	kernelLinearF8blockHalf_1ShortAdd
+	kernelLinearF8blockHalf_1Add
+	kernelLinearF8block_1ShortAdd
+	kernelLinearF8block_1Add
+	kernelLinearF8block_4Add
+	kernelLinearF8block_8Add
+	kernelLinearF8block_4LongAdd
+	kernelLinearF8block_8LongAdd
+	kernelLinearNvfp4Split_16Small_6Add
+	kernelLinearNvfp4Split_16NarrowAdd
+	kernelLinearNvfp4Split_32Narrow_8Add
+	kernelLinearNvfp4Split_32Narrow_5Add
+	kernelLinearNvfp4Split_32Narrow_4Add
+	kernelLinearNvfp4Split_64Small_6Add
+	kernelLinearNvfp4Split_64Small_8Add
+	kernelLinearNvfp4Split_64Narrow_3Add
+	kernelLinearNvfp4Split_16MiddleAdd
+	kernelLinearNvfp4Split_16Small_4Add
+	kernelLinearNvfp4Split_16Add
+	kernelLinearNvfp4Split_32MiddleAdd
+	kernelLinearNvfp4Split_64MiddleAdd
+	kernelLinearNvfp4Split_128Small_6Add
+	kernelLinearNvfp4Split_128Small_4Add
+	kernelLinearNvfp4Split_128Narrow_3Add
+	kernelLinearNvfp4Split_128Middle_2Add
+	kernelLinearNvfp4Held_1Add
+	kernelLinearNvfp4Held_4Add
+	kernelLinearNvfp4Held_4TwoAdd
+	kernelLinearNvfp4Spread_1MiddleAdd
+	kernelLinearNvfp4Spread_1Add
+	kernelLinearNvfp4_1Add
+	kernelLinearNvfp4Spread_4Add
+	kernelLinearNvfp4_4Add
+	kernelLinearNvfp4_8Add
+	kernelLinearNvfp4Spread_4LongAdd
+	kernelLinearNvfp4_4LongAdd
+	kernelLinearNvfp4_8LongAdd
+	kernelLinearQ6KSplit_16Small_6Add
+	kernelLinearQ6KSplit_16NarrowAdd
+	kernelLinearQ6KSplit_32Narrow_8Add
+	kernelLinearQ6KSplit_32Narrow_5Add
+	kernelLinearQ6KSplit_32Narrow_4Add
+	kernelLinearQ6KSplit_16MiddleAdd
+	kernelLinearQ6KSplit_16SmallAdd
+	kernelLinearQ6KSplit_16Add
+	kernelLinearQ6KSplit_32MiddleAdd
+	kernelLinearQ6KSplit_64Small_8Add
+	kernelLinearQ6KSplit_64Narrow_3Add
+	kernelLinearQ6KSplit_64MiddleAdd
+	kernelLinearQ6KSplit_128Small_6Add
+	kernelLinearQ6KSplit_128Small_4Add
+	kernelLinearQ6KSplit_128Narrow_3Add
+	kernelLinearQ6KSplit_128Middle_2Add
+	kernelLinearQ6KFixed_1ShortAdd
+	kernelLinearQ6KFixed_1Add
+	kernelLinearQ6K_1ShortAdd
+	kernelLinearQ6K_1Add
+	kernelLinearQ6K_4Add
+	kernelLinearQ6K_8Add
+	kernelLinearQ6K_4LongAdd
+	kernelLinearQ6K_8LongAdd
+	kernelLogitsBf16Split_16
+	kernelLogitsBf16Split_64
+	kernelLogitsBf16Split_128
+	kernelLogitsBf16_1
+	kernelLogitsBf16_1Long
+	kernelLogitsBf16_4
+	kernelLogitsBf16_8
+	kernelLogitsBf16_4Long
+	kernelLogitsBf16_8Long
+	kernelLogitsBf16
+	kernelLogitsQ8_0Split_16
+	kernelLogitsQ8_0Split_64
+	kernelLogitsQ8_0Split_128
+	kernelLogitsQ8_0Fixed_1
+	kernelLogitsQ8_0_1
+	kernelLogitsQ8_0_4
+	kernelLogitsQ8_0_8
+	kernelLogitsQ8_0_4Long
+	kernelLogitsQ8_0_8Long
+	kernelLogitsQ8_0
+	kernelLogitsQ4_0Split_16
+	kernelLogitsQ4_0Split_64
+	kernelLogitsQ4_0Split_128
+	kernelLogitsQ4_0Fixed_1
+	kernelLogitsQ4_0_1
+	kernelLogitsQ4_0_4
+	kernelLogitsQ4_0_8
+	kernelLogitsQ4_0_4Long
+	kernelLogitsQ4_0_8Long
+	kernelLogitsQ4_0
+	kernelLogitsQ4_1Split_16
+	kernelLogitsQ4_1Split_64
+	kernelLogitsQ4_1Split_128
+	kernelLogitsQ4_1Fixed_1
+	kernelLogitsQ4_1_1
+	kernelLogitsQ4_1_4
+	kernelLogitsQ4_1_8
+	kernelLogitsQ4_1_4Long
+	kernelLogitsQ4_1_8Long
+	kernelLogitsQ4_1
+	kernelLogitsF8Split_16
+	kernelLogitsF8Split_64
+	kernelLogitsF8Split_128
+	kernelLogitsF8_1
+	kernelLogitsF8_4
+	kernelLogitsF8_8
+	kernelLogitsF8_4Long
+	kernelLogitsF8_8Long
+	kernelLogitsF8
+	kernelLogitsF8blockSplit_16
+	kernelLogitsF8blockSplit_64
+	kernelLogitsF8block_1
+	kernelLogitsF8block_4
+	kernelLogitsF8block_8
+	kernelLogitsF8block_4Long
+	kernelLogitsF8block_8Long
+	kernelLogitsF8block
+	kernelLogitsNvfp4Split_64
+	kernelLogitsNvfp4Split_128
+	kernelLogitsNvfp4Spread_1
+	kernelLogitsNvfp4_1
+	kernelLogitsNvfp4
+	kernelLogitsQ6KSplit_16
+	kernelLogitsQ6KSplit_64
+	kernelLogitsQ6KSplit_128
+	kernelLogitsQ6KFixed_1
+	kernelLogitsQ6K_1
+	kernelLogitsQ6K_4
+	kernelLogitsQ6K_8
+	kernelLogitsQ6K_4Long
+	kernelLogitsQ6K_8Long
+	kernelLogitsQ6K
+	kernelNormLinearBf16_1
+	kernelNormLinearQ8_0Fixed_1
+	kernelNormLinearQ8_0_1
+	kernelNormLinearQ8_0_4
+	kernelNormLinearQ4_0Fixed_1
+	kernelNormLinearQ4_0_1
+	kernelNormLinearQ4_0_4
+	kernelNormLinearQ4_1Fixed_1
+	kernelNormLinearQ4_1_1
+	kernelNormLinearQ4_1_4
+	kernelNormLinearF8Half_1Middle
+	kernelNormLinearF8Half_1
+	kernelNormLinearF8_1Middle
+	kernelNormLinearF8_1
+	kernelNormLinearF8_4Middle
+	kernelNormLinearF8_4
+	kernelNormLinearF8blockHeld_4
+	kernelNormLinearF8blockHalf_1Middle
+	kernelNormLinearF8blockHalf_1
+	kernelNormLinearF8block_1Middle
+	kernelNormLinearF8block_1
+	kernelNormLinearF8block_4Middle
+	kernelNormLinearF8block_4
+	kernelNormLinearNvfp4Held_4
+	kernelNormLinearNvfp4Held_1
+	kernelNormLinearNvfp4_1Middle
+	kernelNormLinearNvfp4_1
+	kernelNormLinearNvfp4Spread_4Middle
+	kernelNormLinearNvfp4Spread_4
+	kernelNormLinearNvfp4_4
+	kernelNormLinearQ6KFixed_1
+	kernelNormLinearQ6K_1
+	kernelNormLinearQ6K_4
+	kernelNormRouteRow
+	kernelNormRoute_1
+	kernelNormRoute_8
+	kernelNormRoute_16
+	kernelNormRouteUpQ4_0_1
+	kernelNormRouteUpQ4_1_1
+	kernelNormRouteUpNvfp4_1
+	kernelPackBf16
+	kernelPackQ8_0
+	kernelPackQ4_0
+	kernelPackQ4_1
+	kernelPackF8
+	kernelPackF8block
+	kernelPackNvfp4
+	kernelPackQ6K
+	kernelAttentionEven_64_16
+	kernelAttentionEven_64_8
+	kernelAttentionEven_64_6
+	kernelAttentionEven_64_4
+	kernelAttentionEven_64_3
+	kernelAttentionEven_64_2
+	kernelAttentionEven_64_2Many
+	kernelAttentionEven_128_16
+	kernelAttentionEven_128_8
+	kernelAttentionEven_128_6
+	kernelAttentionEven_128_4
+	kernelAttentionEven_128_3
+	kernelAttentionEven_128_2
+	kernelAttentionEven_128_2Many
+	kernelAttentionWhole_128
+	kernelAttentionCluster_256_16
+	kernelAttentionWide_64
+	kernelAttentionWideBeside_64_0
+	kernelAttentionWideBeside_64_1
+	kernelAttentionWide_128Large
+	kernelAttentionWide_128
+	kernelAttentionWideBeside_128_0
+	kernelAttentionWideBeside_128_1
+	kernelAttentionWide_256
+	kernelAttentionWideBeside_256_0
+	kernelAttentionWideBeside_256_1
+	kernelAttentionFew_32_8
+	kernelAttentionMany_32
+	kernelAttentionMixed_32_0
+	kernelAttentionMixed_32_1
+	kernelAttentionCluster_64_8
+	kernelAttentionCluster_64_4
+	kernelAttentionShares_64
+	kernelAttentionFew_64_8
+	kernelAttentionMany_64
+	kernelAttentionMixed_64_0
+	kernelAttentionMixed_64_1
+	kernelAttentionCluster_128_8
+	kernelAttentionCluster_128_4
+	kernelAttentionShares_128
+	kernelAttentionFew_128_8
+	kernelAttentionShares_128_16
+	kernelAttentionFew_128_16
+	kernelAttentionMany_128
+	kernelAttentionMixed_128_0
+	kernelAttentionMixed_128_1
+	kernelAttentionCluster_256_8
+	kernelAttentionCluster_256_4
+	kernelAttentionShares_256
+	kernelAttentionFew_256_8
+	kernelAttentionShares_256_16
+	kernelAttentionFew_256_16
+	kernelAttentionMany_256
+	kernelAttentionMixed_256_0
+	kernelAttentionMixed_256_1
+	kernelAttentionRowsBf16
+	kernelAttentionRowsF32
+	kernelRmsnorm_2048
+	kernelRmsnorm_4096
+	kernelRmsnorm
+	kernelResolve
+	kernelRotaryAngles
+	kernelRotaryCache_64
+	kernelRotaryRows_128
+	kernelRotaryFew_128
+	kernelRotaryCache_128
+	kernelRotaryCache_256Rows
+	kernelRotaryCache_256
+	kernelRotaryCache_512
+	kernelRouteOne
+	kernelRoute_8
+	kernelRoute_16
+	kernelRoute_128_0
+	kernelRoute_128_1
+	kernelRoute_0
+	kernelRoute_1
+	kernelRoute_32Of_512
+	kernelRouteOf_512_0
+	kernelRouteOf_512_1
+	kernelSample
+	kernelSampleLarge
+	kernelSwiglu
+	kernelUnpackBf16
+	kernelUnpackQ8_0
+	kernelUnpackQ4_0
+	kernelUnpackQ4_1
+	kernelUnpackF8
+	kernelUnpackF8block
+	kernelUnpackNvfp4
+	kernelUnpackQ6K
+)
 
 // Set is the kernels of h200, loaded.
 type Set struct {
@@ -1076,18 +2121,18 @@ func New(kernels []op.Kernel, has func(feature string) bool) *Set {
 // Swap takes loaded entry points in the place of those that are launched now, in the same order.
 func (s *Set) Swap(kernels []op.Kernel) { s.kernels = [len(Kernels)]op.Kernel(kernels) }
 
-// Convert: kernels/lib/cuda/base.toml:235.
+// Convert: kernels/lib/cuda/base.toml.
 func (s *Set) Convert(q op.Stream, a op.Convert) {
 	s.launchConvert(q, a)
 }
 
-// Copy: kernels/lib/cuda/base.toml:219.
+// Copy: kernels/lib/cuda/base.toml.
 func (s *Set) Copy(q op.Stream, a op.Copy) {
 	s.launchCopy(q, a)
 }
 
-// Embedding: kernels/h200/base/bf16/kernels.toml:50;
-// kernels/lib/cuda/frag_pack.toml:19.
+// Embedding: kernels/h200/base/bf16/kernels.toml,
+// kernels/lib/cuda/frag_pack.toml.
 func (s *Set) Embedding(q op.Stream, a op.Embedding) {
 	switch a.W.Scheme {
 	case op.SchemeBF16:
@@ -1111,17 +2156,17 @@ func (s *Set) Embedding(q op.Stream, a op.Embedding) {
 	}
 }
 
-// ExpertDown: kernels/h200/frag/experts_16.toml:15;
-// kernels/h200/base/bf16/experts_wide.toml:26, 44;
-// kernels/h200/base/bf16/experts_few.toml:109, 122, 135, 171, 189;
-// kernels/h200/frag/experts_wide.toml:27, 45;
-// kernels/h200/base/q8_0/experts_few.toml:61, 74, 87, 123, 141;
-// kernels/h200/frag/experts_few.toml:62, 75, 88, 126, 144;
-// kernels/h200/base/f8/experts_few.toml:61, 74, 87, 123, 141;
-// kernels/h200/frag/held.toml:43;
-// kernels/h200/base/f8block/experts_wide.toml:40, 63, 98;
-// kernels/h200/base/f8block/experts_few.toml:87, 101, 114, 150, 168;
-// kernels/h200/base/nvfp4/experts_few.toml:85, 98, 111, 124, 160, 178.
+// ExpertDown: kernels/h200/frag/experts_16.toml,
+// kernels/h200/base/bf16/experts_wide.toml,
+// kernels/h200/base/bf16/experts_few.toml,
+// kernels/h200/frag/experts_wide.toml,
+// kernels/h200/base/q8_0/experts_few.toml,
+// kernels/h200/frag/experts_few.toml,
+// kernels/h200/base/f8/experts_few.toml,
+// kernels/h200/frag/held.toml,
+// kernels/h200/base/f8block/experts_wide.toml,
+// kernels/h200/base/f8block/experts_few.toml,
+// kernels/h200/base/nvfp4/experts_few.toml.
 func (s *Set) ExpertDown(q op.Stream, a op.ExpertDown) {
 	switch a.W.Scheme {
 	case op.SchemeBF16:
@@ -1289,14 +2334,14 @@ func (s *Set) ExpertDown(q op.Stream, a op.ExpertDown) {
 	}
 }
 
-// ExpertDownAdd: kernels/h200/frag/experts_16.toml:15;
-// kernels/h200/base/bf16/experts_few.toml:109, 122, 135;
-// kernels/h200/base/q8_0/experts_few.toml:61, 74, 87;
-// kernels/h200/frag/experts_few.toml:62, 75, 88;
-// kernels/h200/base/f8/experts_few.toml:61, 74, 87;
-// kernels/h200/frag/held.toml:43;
-// kernels/h200/base/f8block/experts_few.toml:87, 101, 114;
-// kernels/h200/base/nvfp4/experts_few.toml:85, 98, 111, 124.
+// ExpertDownAdd: kernels/h200/frag/experts_16.toml,
+// kernels/h200/base/bf16/experts_few.toml,
+// kernels/h200/base/q8_0/experts_few.toml,
+// kernels/h200/frag/experts_few.toml,
+// kernels/h200/base/f8/experts_few.toml,
+// kernels/h200/frag/held.toml,
+// kernels/h200/base/f8block/experts_few.toml,
+// kernels/h200/base/nvfp4/experts_few.toml.
 func (s *Set) ExpertDownAdd(q op.Stream, a op.ExpertDownAdd) bool {
 	switch a.W.Scheme {
 	case op.SchemeBF16:
@@ -1415,13 +2460,13 @@ func (s *Set) ExpertDownAdd(q op.Stream, a op.ExpertDownAdd) bool {
 	return true
 }
 
-// ExpertDownNorm: kernels/h200/frag/experts_16.toml:35;
-// kernels/h200/base/bf16/experts_few.toml:154;
-// kernels/h200/base/q8_0/experts_few.toml:106;
-// kernels/h200/frag/experts_few.toml:108;
-// kernels/h200/base/f8/experts_few.toml:106;
-// kernels/h200/base/f8block/experts_few.toml:133;
-// kernels/h200/base/nvfp4/experts_few.toml:143.
+// ExpertDownNorm: kernels/h200/frag/experts_16.toml,
+// kernels/h200/base/bf16/experts_few.toml,
+// kernels/h200/base/q8_0/experts_few.toml,
+// kernels/h200/frag/experts_few.toml,
+// kernels/h200/base/f8/experts_few.toml,
+// kernels/h200/base/f8block/experts_few.toml,
+// kernels/h200/base/nvfp4/experts_few.toml.
 func (s *Set) ExpertDownNorm(q op.Stream, a op.ExpertDownNorm) bool {
 	switch a.W.Scheme {
 	case op.SchemeBF16:
@@ -1502,16 +2547,16 @@ func (s *Set) ExpertDownNorm(q op.Stream, a op.ExpertDownNorm) bool {
 	return true
 }
 
-// ExpertUp: kernels/h200/frag/experts_16.toml:3;
-// kernels/h200/base/bf16/experts_wide.toml:2, 14;
-// kernels/h200/base/bf16/experts_few.toml:50, 62, 74, 86, 98;
-// kernels/h200/frag/experts_wide.toml:3, 15;
-// kernels/h200/base/q8_0/experts_few.toml:2, 14, 26, 38, 50;
-// kernels/h200/frag/experts_few.toml:3, 15, 27, 39, 51;
-// kernels/h200/base/f8/experts_few.toml:2, 14, 26, 38, 50;
-// kernels/h200/base/f8block/experts_wide.toml:2, 21, 86;
-// kernels/h200/base/f8block/experts_few.toml:2, 14, 27, 39, 51, 63, 76;
-// kernels/h200/base/nvfp4/experts_few.toml:14, 26, 38, 50, 62, 74.
+// ExpertUp: kernels/h200/frag/experts_16.toml,
+// kernels/h200/base/bf16/experts_wide.toml,
+// kernels/h200/base/bf16/experts_few.toml,
+// kernels/h200/frag/experts_wide.toml,
+// kernels/h200/base/q8_0/experts_few.toml,
+// kernels/h200/frag/experts_few.toml,
+// kernels/h200/base/f8/experts_few.toml,
+// kernels/h200/base/f8block/experts_wide.toml,
+// kernels/h200/base/f8block/experts_few.toml,
+// kernels/h200/base/nvfp4/experts_few.toml.
 func (s *Set) ExpertUp(q op.Stream, a op.ExpertUp) {
 	switch a.W.Scheme {
 	case op.SchemeBF16:
@@ -1679,19 +2724,19 @@ func (s *Set) ExpertUp(q op.Stream, a op.ExpertUp) {
 	}
 }
 
-// Fill: kernels/lib/cuda/base.toml:227.
+// Fill: kernels/lib/cuda/base.toml.
 func (s *Set) Fill(q op.Stream, a op.Fill) {
 	s.launchFill(q, a)
 }
 
-// GatedLinear: kernels/h200/base/bf16/linear_wide.toml:17, 31;
-// kernels/h200/base/bf16/linear_few.toml:199;
-// kernels/h200/frag/few.toml:41, 115, 127, 139;
-// kernels/h200/base/f8/linear_split.toml:79;
-// kernels/h200/e4m3/half.toml:52;
-// kernels/h200/e4m3/fused.toml:50, 62, 74;
-// kernels/h200/base/f8block/linear_wide.toml:89, 109;
-// kernels/h200/base/nvfp4/linear_few.toml:225, 237, 249, 261.
+// GatedLinear: kernels/h200/base/bf16/linear_wide.toml,
+// kernels/h200/base/bf16/linear_few.toml,
+// kernels/h200/frag/few.toml,
+// kernels/h200/base/f8/linear_split.toml,
+// kernels/h200/e4m3/half.toml,
+// kernels/h200/e4m3/fused.toml,
+// kernels/h200/base/f8block/linear_wide.toml,
+// kernels/h200/base/nvfp4/linear_few.toml.
 func (s *Set) GatedLinear(q op.Stream, a op.GatedLinear) bool {
 	switch a.W.Scheme {
 	case op.SchemeBF16:
@@ -1808,39 +2853,39 @@ func (s *Set) GatedLinear(q op.Stream, a op.GatedLinear) bool {
 	return true
 }
 
-// Linear: kernels/h200/base/bf16/linear_split.toml:3, 16, 31, 46, 61, 74, 89, 104, 117;
-// kernels/h200/frag/split_128.toml:3, 18, 33, 48;
-// kernels/h200/base/bf16/split_192.toml:2, 17, 32, 47;
-// kernels/h200/frag/split_192_single.toml:3;
-// kernels/h200/base/bf16/linear_wide.toml:3, 45, 58, 72, 85, 97, 109;
-// kernels/h200/base/bf16/linear_few.toml:2, 15, 28, 41, 54, 67, 80, 93;
-// kernels/h200/frag/split_16_small_6.toml:2;
-// kernels/h200/frag/split_16_narrow.toml:3;
-// kernels/h200/frag/split_32_narrow.toml:3, 18;
-// kernels/h200/frag/split_32_large.toml:2;
-// kernels/h200/frag/split.toml:4, 18, 33, 48, 63;
-// kernels/h200/frag/split_32.toml:2;
-// kernels/h200/frag/split_64.toml:4, 19, 34;
-// kernels/h200/frag/split_64_large.toml:3;
-// kernels/h200/frag/split_64_middle.toml:3;
-// kernels/h200/frag/split_128_single.toml:3;
-// kernels/h200/frag/wide.toml:4, 18, 32, 46, 60, 74, 88, 102, 115, 128;
-// kernels/h200/frag/few.toml:3, 16, 65, 78;
-// kernels/h200/base/q8_0/linear_few.toml:2, 15, 28, 41, 54;
-// kernels/h200/frag/split_32_narrow_4.toml:2;
-// kernels/h200/frag/linear_few.toml:3, 16, 29, 42, 55;
-// kernels/h200/e4m3/split_32_large.toml:2;
-// kernels/h200/e4m3/split_64_middle.toml:3;
-// kernels/h200/base/f8/linear_split.toml:39, 59;
-// kernels/h200/e4m3/half.toml:2, 15;
-// kernels/h200/base/f8/linear_few.toml:2, 15, 28, 41, 54, 67, 80;
-// kernels/h200/frag/split_64_small_6.toml:3;
-// kernels/h200/base/f8block/linear_wide.toml:29, 49, 69, 129;
-// kernels/h200/frag/held.toml:2, 16;
-// kernels/h200/base/f8block/linear_few.toml:2, 15, 28, 41, 54, 67, 80;
-// kernels/h200/base/nvfp4/linear_split.toml:2, 16, 31, 46, 61, 75, 90;
-// kernels/h200/base/nvfp4/linear_held.toml:15;
-// kernels/h200/base/nvfp4/linear_few.toml:2, 15, 28, 41, 54, 67, 80, 93, 106, 119.
+// Linear: kernels/h200/base/bf16/linear_split.toml,
+// kernels/h200/frag/split_128.toml,
+// kernels/h200/base/bf16/split_192.toml,
+// kernels/h200/frag/split_192_single.toml,
+// kernels/h200/base/bf16/linear_wide.toml,
+// kernels/h200/base/bf16/linear_few.toml,
+// kernels/h200/frag/split_16_small_6.toml,
+// kernels/h200/frag/split_16_narrow.toml,
+// kernels/h200/frag/split_32_narrow.toml,
+// kernels/h200/frag/split_32_large.toml,
+// kernels/h200/frag/split.toml,
+// kernels/h200/frag/split_32.toml,
+// kernels/h200/frag/split_64.toml,
+// kernels/h200/frag/split_64_large.toml,
+// kernels/h200/frag/split_64_middle.toml,
+// kernels/h200/frag/split_128_single.toml,
+// kernels/h200/frag/wide.toml,
+// kernels/h200/frag/few.toml,
+// kernels/h200/base/q8_0/linear_few.toml,
+// kernels/h200/frag/split_32_narrow_4.toml,
+// kernels/h200/frag/linear_few.toml,
+// kernels/h200/e4m3/split_32_large.toml,
+// kernels/h200/e4m3/split_64_middle.toml,
+// kernels/h200/base/f8/linear_split.toml,
+// kernels/h200/e4m3/half.toml,
+// kernels/h200/base/f8/linear_few.toml,
+// kernels/h200/frag/split_64_small_6.toml,
+// kernels/h200/base/f8block/linear_wide.toml,
+// kernels/h200/frag/held.toml,
+// kernels/h200/base/f8block/linear_few.toml,
+// kernels/h200/base/nvfp4/linear_split.toml,
+// kernels/h200/base/nvfp4/linear_held.toml,
+// kernels/h200/base/nvfp4/linear_few.toml.
 func (s *Set) Linear(q op.Stream, a op.Linear) {
 	switch a.W.Scheme {
 	case op.SchemeBF16:
@@ -2500,31 +3545,31 @@ func (s *Set) Linear(q op.Stream, a op.Linear) {
 	}
 }
 
-// LinearAdd: kernels/h200/base/bf16/linear_split.toml:16, 31, 46, 74, 89, 117;
-// kernels/h200/frag/split_128.toml:3, 18, 33, 48;
-// kernels/h200/base/bf16/split_192.toml:2, 17, 32, 47;
-// kernels/h200/base/bf16/linear_few.toml:2, 15, 28, 41, 54, 67, 80;
-// kernels/h200/frag/split_16_small_6.toml:2;
-// kernels/h200/frag/split_16_narrow.toml:3;
-// kernels/h200/frag/split_32_narrow.toml:3, 18;
-// kernels/h200/frag/split.toml:18, 33, 48, 63;
-// kernels/h200/frag/split_32.toml:2;
-// kernels/h200/frag/split_64.toml:4, 19;
-// kernels/h200/frag/split_64_middle.toml:3;
-// kernels/h200/frag/few.toml:3, 16, 65, 78;
-// kernels/h200/base/q8_0/linear_few.toml:2, 15, 28, 41;
-// kernels/h200/frag/split_32_narrow_4.toml:2;
-// kernels/h200/frag/linear_few.toml:3, 16, 29, 42;
-// kernels/h200/e4m3/split_64_middle.toml:3;
-// kernels/h200/e4m3/half.toml:2, 15;
-// kernels/h200/base/f8/linear_few.toml:2, 15, 28, 41, 54, 67;
-// kernels/h200/base/f8block/linear_held.toml:2;
-// kernels/h200/frag/split_64_small_6.toml:3;
-// kernels/h200/frag/held.toml:2, 16;
-// kernels/h200/base/f8block/linear_few.toml:2, 15, 28, 41, 54, 67;
-// kernels/h200/base/nvfp4/linear_split.toml:16, 31, 46, 75;
-// kernels/h200/base/nvfp4/linear_held.toml:15;
-// kernels/h200/base/nvfp4/linear_few.toml:2, 15, 28, 41, 54, 67, 80, 93, 106.
+// LinearAdd: kernels/h200/base/bf16/linear_split.toml,
+// kernels/h200/frag/split_128.toml,
+// kernels/h200/base/bf16/split_192.toml,
+// kernels/h200/base/bf16/linear_few.toml,
+// kernels/h200/frag/split_16_small_6.toml,
+// kernels/h200/frag/split_16_narrow.toml,
+// kernels/h200/frag/split_32_narrow.toml,
+// kernels/h200/frag/split.toml,
+// kernels/h200/frag/split_32.toml,
+// kernels/h200/frag/split_64.toml,
+// kernels/h200/frag/split_64_middle.toml,
+// kernels/h200/frag/few.toml,
+// kernels/h200/base/q8_0/linear_few.toml,
+// kernels/h200/frag/split_32_narrow_4.toml,
+// kernels/h200/frag/linear_few.toml,
+// kernels/h200/e4m3/split_64_middle.toml,
+// kernels/h200/e4m3/half.toml,
+// kernels/h200/base/f8/linear_few.toml,
+// kernels/h200/base/f8block/linear_held.toml,
+// kernels/h200/frag/split_64_small_6.toml,
+// kernels/h200/frag/held.toml,
+// kernels/h200/base/f8block/linear_few.toml,
+// kernels/h200/base/nvfp4/linear_split.toml,
+// kernels/h200/base/nvfp4/linear_held.toml,
+// kernels/h200/base/nvfp4/linear_few.toml.
 func (s *Set) LinearAdd(q op.Stream, a op.LinearAdd) bool {
 	switch a.W.Scheme {
 	case op.SchemeBF16:
@@ -2957,18 +4002,18 @@ func (s *Set) LinearAdd(q op.Stream, a op.LinearAdd) bool {
 	return true
 }
 
-// Logits: kernels/h200/base/bf16/linear_split.toml:132, 144, 156;
-// kernels/h200/base/bf16/linear_few.toml:104, 116, 128, 140, 152, 164, 176;
-// kernels/h200/frag/logits_split.toml:3, 15, 27;
-// kernels/h200/frag/few.toml:53;
-// kernels/h200/base/q8_0/linear_few.toml:65, 77, 89, 101, 113, 125;
-// kernels/h200/frag/linear_few.toml:67, 79, 91, 103, 115, 127;
-// kernels/h200/base/f8/linear_split.toml:2, 14, 26;
-// kernels/h200/base/f8/linear_few.toml:91, 103, 115, 127, 139, 151;
-// kernels/h200/base/f8block/linear_wide.toml:3, 15;
-// kernels/h200/base/f8block/linear_few.toml:91, 103, 115, 127, 139, 151;
-// kernels/h200/base/nvfp4/linear_split.toml:104, 116;
-// kernels/h200/base/nvfp4/linear_few.toml:130, 142, 154.
+// Logits: kernels/h200/base/bf16/linear_split.toml,
+// kernels/h200/base/bf16/linear_few.toml,
+// kernels/h200/frag/logits_split.toml,
+// kernels/h200/frag/few.toml,
+// kernels/h200/base/q8_0/linear_few.toml,
+// kernels/h200/frag/linear_few.toml,
+// kernels/h200/base/f8/linear_split.toml,
+// kernels/h200/base/f8/linear_few.toml,
+// kernels/h200/base/f8block/linear_wide.toml,
+// kernels/h200/base/f8block/linear_few.toml,
+// kernels/h200/base/nvfp4/linear_split.toml,
+// kernels/h200/base/nvfp4/linear_few.toml.
 func (s *Set) Logits(q op.Stream, a op.Logits) {
 	switch a.W.Scheme {
 	case op.SchemeBF16:
@@ -3144,13 +4189,13 @@ func (s *Set) Logits(q op.Stream, a op.Logits) {
 	}
 }
 
-// NormLinear: kernels/h200/base/bf16/linear_few.toml:187;
-// kernels/h200/frag/few.toml:29, 91, 103;
-// kernels/h200/e4m3/half.toml:28, 40;
-// kernels/h200/e4m3/fused.toml:2, 14, 26, 38;
-// kernels/h200/frag/held.toml:30;
-// kernels/h200/base/nvfp4/linear_held.toml:2;
-// kernels/h200/base/nvfp4/linear_few.toml:165, 177, 189, 201, 213.
+// NormLinear: kernels/h200/base/bf16/linear_few.toml,
+// kernels/h200/frag/few.toml,
+// kernels/h200/e4m3/half.toml,
+// kernels/h200/e4m3/fused.toml,
+// kernels/h200/frag/held.toml,
+// kernels/h200/base/nvfp4/linear_held.toml,
+// kernels/h200/base/nvfp4/linear_few.toml.
 func (s *Set) NormLinear(q op.Stream, a op.NormLinear) bool {
 	switch a.W.Scheme {
 	case op.SchemeBF16:
@@ -3265,7 +4310,7 @@ func (s *Set) NormLinear(q op.Stream, a op.NormLinear) bool {
 	return true
 }
 
-// NormRoute: kernels/h200/base/bf16/experts_few.toml:2, 14, 26, 38.
+// NormRoute: kernels/h200/base/bf16/experts_few.toml.
 func (s *Set) NormRoute(q op.Stream, a op.NormRoute) bool {
 	switch a.W.Scheme {
 	case op.SchemeBF16:
@@ -3287,8 +4332,8 @@ func (s *Set) NormRoute(q op.Stream, a op.NormRoute) bool {
 	return true
 }
 
-// NormRouteUp: kernels/h200/q4/norm_route_up.toml:2;
-// kernels/h200/base/nvfp4/experts_few.toml:2.
+// NormRouteUp: kernels/h200/q4/norm_route_up.toml,
+// kernels/h200/base/nvfp4/experts_few.toml.
 func (s *Set) NormRouteUp(q op.Stream, a op.NormRouteUp) bool {
 	switch a.W.Scheme {
 	case op.SchemeQ4_0:
@@ -3318,8 +4363,8 @@ func (s *Set) NormRouteUp(q op.Stream, a op.NormRouteUp) bool {
 	return true
 }
 
-// Pack: kernels/h200/base/bf16/kernels.toml:34;
-// kernels/lib/cuda/frag_pack.toml:3.
+// Pack: kernels/h200/base/bf16/kernels.toml,
+// kernels/lib/cuda/frag_pack.toml.
 func (s *Set) Pack(q op.Stream, a op.Pack) {
 	switch a.W.Scheme {
 	case op.SchemeBF16:
@@ -3343,9 +4388,9 @@ func (s *Set) Pack(q op.Stream, a op.Pack) {
 	}
 }
 
-// PagedAttention: kernels/h200/attention_even.toml:4, 17, 30, 43, 56, 69, 82;
-// kernels/h200/attention.toml:5, 17, 31, 44, 64, 76, 88, 108, 120;
-// kernels/lib/cuda/attention.toml:4, 17, 30, 51, 64, 77, 90, 103, 116, 137, 150, 163, 176, 189, 202, 215, 228, 249, 263, 277, 290, 303, 316, 330, 343, 364, 373.
+// PagedAttention: kernels/h200/attention_even.toml,
+// kernels/h200/attention.toml,
+// kernels/lib/cuda/attention.toml.
 func (s *Set) PagedAttention(q op.Stream, a op.PagedAttention) {
 	switch {
 	case !s.has.exact && a.KVType == op.BF16 && a.HeadDim == 64 && int64(a.QPitch)%8 == 0 && int64(a.Seqs)*int64(a.KVHeads) <= 4 && int64(a.Rows)*int64(a.Heads) <= 8*int64(a.Seqs)*int64(a.KVHeads):
@@ -3451,7 +4496,7 @@ func (s *Set) PagedAttention(q op.Stream, a op.PagedAttention) {
 	}
 }
 
-// RMSNorm: kernels/lib/cuda/base.toml:4, 14, 24.
+// RMSNorm: kernels/lib/cuda/base.toml.
 func (s *Set) RMSNorm(q op.Stream, a op.RMSNorm) {
 	switch {
 	case a.Cols <= 2048:
@@ -3463,17 +4508,17 @@ func (s *Set) RMSNorm(q op.Stream, a op.RMSNorm) {
 	}
 }
 
-// Resolve: kernels/lib/cuda/base.toml:243.
+// Resolve: kernels/lib/cuda/base.toml.
 func (s *Set) Resolve(q op.Stream, a op.Resolve) {
 	s.launchResolve(q, a)
 }
 
-// RotaryAngles: kernels/lib/cuda/base.toml:41.
+// RotaryAngles: kernels/lib/cuda/base.toml.
 func (s *Set) RotaryAngles(q op.Stream, a op.RotaryAngles) {
 	s.launchRotaryAngles(q, a)
 }
 
-// RotaryCache: kernels/lib/cuda/base.toml:49, 58, 68, 78, 88, 98, 108.
+// RotaryCache: kernels/lib/cuda/base.toml.
 func (s *Set) RotaryCache(q op.Stream, a op.RotaryCache) {
 	switch {
 	case a.HeadDim <= 64:
@@ -3493,7 +4538,7 @@ func (s *Set) RotaryCache(q op.Stream, a op.RotaryCache) {
 	}
 }
 
-// Route: kernels/lib/cuda/base.toml:116, 125, 134, 143, 158, 173, 182.
+// Route: kernels/lib/cuda/base.toml.
 func (s *Set) Route(q op.Stream, a op.Route) {
 	switch {
 	case a.Rows == 1 && a.Experts <= 128:
@@ -3513,7 +4558,7 @@ func (s *Set) Route(q op.Stream, a op.Route) {
 	}
 }
 
-// Sample: kernels/lib/cuda/base.toml:196, 208.
+// Sample: kernels/lib/cuda/base.toml.
 func (s *Set) Sample(q op.Stream, a op.Sample) {
 	switch {
 	case a.Vocab <= 153600:
@@ -3523,13 +4568,13 @@ func (s *Set) Sample(q op.Stream, a op.Sample) {
 	}
 }
 
-// SwiGLU: kernels/lib/cuda/base.toml:33.
+// SwiGLU: kernels/lib/cuda/base.toml.
 func (s *Set) SwiGLU(q op.Stream, a op.SwiGLU) {
 	s.launchSwiglu(q, a)
 }
 
-// Unpack: kernels/h200/base/bf16/kernels.toml:42;
-// kernels/lib/cuda/frag_pack.toml:11.
+// Unpack: kernels/h200/base/bf16/kernels.toml,
+// kernels/lib/cuda/frag_pack.toml.
 func (s *Set) Unpack(q op.Stream, a op.Unpack) {
 	switch a.W.Scheme {
 	case op.SchemeBF16:
@@ -3553,1784 +4598,1784 @@ func (s *Set) Unpack(q op.Stream, a op.Unpack) {
 	}
 }
 
-// launchConvert: kernels/lib/cuda/base.toml:235.
+// launchConvert: kernels/lib/cuda/base.toml.
 func (s *Set) launchConvert(q op.Stream, a op.Convert) {
 	if g := (op.Grid{X: uint32((a.Count + 1023) / 1024), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Convert)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[0], g)
+		q.Launch(s.kernels[kernelConvert], g)
 	}
 }
 
-// launchCopy: kernels/lib/cuda/base.toml:219.
+// launchCopy: kernels/lib/cuda/base.toml.
 func (s *Set) launchCopy(q op.Stream, a op.Copy) {
 	if g := (op.Grid{X: uint32((a.Bytes + 16383) / 16384), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Copy)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[1], g)
+		q.Launch(s.kernels[kernelCopy], g)
 	}
 }
 
-// launchEmbeddingBf16: kernels/h200/base/bf16/kernels.toml:50.
+// launchEmbeddingBf16: kernels/h200/base/bf16/kernels.toml.
 func (s *Set) launchEmbeddingBf16(q op.Stream, a op.Embedding) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Embedding)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[2], g)
+		q.Launch(s.kernels[kernelEmbeddingBf16], g)
 	}
 }
 
-// launchEmbeddingQ8_0: kernels/lib/cuda/frag_pack.toml:19.
+// launchEmbeddingQ8_0: kernels/lib/cuda/frag_pack.toml.
 func (s *Set) launchEmbeddingQ8_0(q op.Stream, a op.Embedding) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Embedding)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[3], g)
+		q.Launch(s.kernels[kernelEmbeddingQ8_0], g)
 	}
 }
 
-// launchEmbeddingQ4_0: kernels/lib/cuda/frag_pack.toml:19.
+// launchEmbeddingQ4_0: kernels/lib/cuda/frag_pack.toml.
 func (s *Set) launchEmbeddingQ4_0(q op.Stream, a op.Embedding) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Embedding)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[4], g)
+		q.Launch(s.kernels[kernelEmbeddingQ4_0], g)
 	}
 }
 
-// launchEmbeddingQ4_1: kernels/lib/cuda/frag_pack.toml:19.
+// launchEmbeddingQ4_1: kernels/lib/cuda/frag_pack.toml.
 func (s *Set) launchEmbeddingQ4_1(q op.Stream, a op.Embedding) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Embedding)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[5], g)
+		q.Launch(s.kernels[kernelEmbeddingQ4_1], g)
 	}
 }
 
-// launchEmbeddingF8: kernels/lib/cuda/frag_pack.toml:19.
+// launchEmbeddingF8: kernels/lib/cuda/frag_pack.toml.
 func (s *Set) launchEmbeddingF8(q op.Stream, a op.Embedding) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Embedding)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[6], g)
+		q.Launch(s.kernels[kernelEmbeddingF8], g)
 	}
 }
 
-// launchEmbeddingF8block: kernels/lib/cuda/frag_pack.toml:19.
+// launchEmbeddingF8block: kernels/lib/cuda/frag_pack.toml.
 func (s *Set) launchEmbeddingF8block(q op.Stream, a op.Embedding) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Embedding)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[7], g)
+		q.Launch(s.kernels[kernelEmbeddingF8block], g)
 	}
 }
 
-// launchEmbeddingNvfp4: kernels/lib/cuda/frag_pack.toml:19.
+// launchEmbeddingNvfp4: kernels/lib/cuda/frag_pack.toml.
 func (s *Set) launchEmbeddingNvfp4(q op.Stream, a op.Embedding) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Embedding)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[8], g)
+		q.Launch(s.kernels[kernelEmbeddingNvfp4], g)
 	}
 }
 
-// launchEmbeddingQ6K: kernels/lib/cuda/frag_pack.toml:19.
+// launchEmbeddingQ6K: kernels/lib/cuda/frag_pack.toml.
 func (s *Set) launchEmbeddingQ6K(q op.Stream, a op.Embedding) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Embedding)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[9], g)
+		q.Launch(s.kernels[kernelEmbeddingQ6K], g)
 	}
 }
 
-// launchExpertDownBf16Tiles_16: kernels/h200/frag/experts_16.toml:15, order few.
+// launchExpertDownBf16Tiles_16: kernels/h200/frag/experts_16.toml, order few.
 func (s *Set) launchExpertDownBf16Tiles_16(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[10], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[kernelExpertDownBf16Tiles_16_0], op.Grid{X: 132, Y: 1, Z: 1})
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 1023) / 1024), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[11], g)
+		q.Launch(s.kernels[kernelExpertDownBf16Tiles_16_1], g)
 	}
 }
 
-// launchExpertDownBf16Wide_128: kernels/h200/base/bf16/experts_wide.toml:26, order wide.
+// launchExpertDownBf16Wide_128: kernels/h200/base/bf16/experts_wide.toml, order wide.
 func (s *Set) launchExpertDownBf16Wide_128(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+255)/256*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/128))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[12], g)
+		q.Launch(s.kernels[kernelExpertDownBf16Wide_128_0], g)
 	}
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 1023) / 1024), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[13], g)
+		q.Launch(s.kernels[kernelExpertDownBf16Wide_128_1], g)
 	}
 }
 
-// launchExpertDownBf16Wide_64: kernels/h200/base/bf16/experts_wide.toml:44, order wide.
+// launchExpertDownBf16Wide_64: kernels/h200/base/bf16/experts_wide.toml, order wide.
 func (s *Set) launchExpertDownBf16Wide_64(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+255)/256*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/64))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[14], g)
+		q.Launch(s.kernels[kernelExpertDownBf16Wide_64_0], g)
 	}
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 1023) / 1024), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[15], g)
+		q.Launch(s.kernels[kernelExpertDownBf16Wide_64_1], g)
 	}
 }
 
-// launchExpertDownBf16One: kernels/h200/base/bf16/experts_few.toml:109, order few.
+// launchExpertDownBf16One: kernels/h200/base/bf16/experts_few.toml, order few.
 func (s *Set) launchExpertDownBf16One(q op.Stream, a op.ExpertDown) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertDown)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[16], g)
+		q.Launch(s.kernels[kernelExpertDownBf16One], g)
 	}
 }
 
-// launchExpertDownBf16Few_4: kernels/h200/base/bf16/experts_few.toml:122, order few.
+// launchExpertDownBf16Few_4: kernels/h200/base/bf16/experts_few.toml, order few.
 func (s *Set) launchExpertDownBf16Few_4(q op.Stream, a op.ExpertDown) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertDown)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[17], g)
+		q.Launch(s.kernels[kernelExpertDownBf16Few_4], g)
 	}
 }
 
-// launchExpertDownBf16Tiles: kernels/h200/base/bf16/experts_few.toml:135, order few.
+// launchExpertDownBf16Tiles: kernels/h200/base/bf16/experts_few.toml, order few.
 func (s *Set) launchExpertDownBf16Tiles(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[18], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[kernelExpertDownBf16Tiles_0], op.Grid{X: 132, Y: 1, Z: 1})
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 1023) / 1024), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[19], g)
+		q.Launch(s.kernels[kernelExpertDownBf16Tiles_1], g)
 	}
 }
 
-// launchExpertDownBf16_8: kernels/h200/base/bf16/experts_few.toml:171, order few.
+// launchExpertDownBf16_8: kernels/h200/base/bf16/experts_few.toml, order few.
 func (s *Set) launchExpertDownBf16_8(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[20], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[kernelExpertDownBf16_8_0], op.Grid{X: 132, Y: 1, Z: 1})
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 1023) / 1024), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[21], g)
+		q.Launch(s.kernels[kernelExpertDownBf16_8_1], g)
 	}
 }
 
-// launchExpertDownBf16: kernels/h200/base/bf16/experts_few.toml:189, order few.
+// launchExpertDownBf16: kernels/h200/base/bf16/experts_few.toml, order few.
 func (s *Set) launchExpertDownBf16(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[22], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[kernelExpertDownBf16_0], op.Grid{X: 132, Y: 1, Z: 1})
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 1023) / 1024), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[23], g)
+		q.Launch(s.kernels[kernelExpertDownBf16_1], g)
 	}
 }
 
-// launchExpertDownQ8_0Tiles_16: kernels/h200/frag/experts_16.toml:15, order few.
+// launchExpertDownQ8_0Tiles_16: kernels/h200/frag/experts_16.toml, order few.
 func (s *Set) launchExpertDownQ8_0Tiles_16(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[24], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[kernelExpertDownQ8_0Tiles_16_0], op.Grid{X: 132, Y: 1, Z: 1})
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 1023) / 1024), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[25], g)
+		q.Launch(s.kernels[kernelExpertDownQ8_0Tiles_16_1], g)
 	}
 }
 
-// launchExpertDownQ8_0Wide_128: kernels/h200/frag/experts_wide.toml:27, order wide.
+// launchExpertDownQ8_0Wide_128: kernels/h200/frag/experts_wide.toml, order wide.
 func (s *Set) launchExpertDownQ8_0Wide_128(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+255)/256*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/128))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[26], g)
+		q.Launch(s.kernels[kernelExpertDownQ8_0Wide_128_0], g)
 	}
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 1023) / 1024), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[27], g)
+		q.Launch(s.kernels[kernelExpertDownQ8_0Wide_128_1], g)
 	}
 }
 
-// launchExpertDownQ8_0Wide_64: kernels/h200/frag/experts_wide.toml:45, order wide.
+// launchExpertDownQ8_0Wide_64: kernels/h200/frag/experts_wide.toml, order wide.
 func (s *Set) launchExpertDownQ8_0Wide_64(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+255)/256*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/64))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[28], g)
+		q.Launch(s.kernels[kernelExpertDownQ8_0Wide_64_0], g)
 	}
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 1023) / 1024), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[29], g)
+		q.Launch(s.kernels[kernelExpertDownQ8_0Wide_64_1], g)
 	}
 }
 
-// launchExpertDownQ8_0One: kernels/h200/base/q8_0/experts_few.toml:61, order few.
+// launchExpertDownQ8_0One: kernels/h200/base/q8_0/experts_few.toml, order few.
 func (s *Set) launchExpertDownQ8_0One(q op.Stream, a op.ExpertDown) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertDown)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[30], g)
+		q.Launch(s.kernels[kernelExpertDownQ8_0One], g)
 	}
 }
 
-// launchExpertDownQ8_0Few_4: kernels/h200/base/q8_0/experts_few.toml:74, order few.
+// launchExpertDownQ8_0Few_4: kernels/h200/base/q8_0/experts_few.toml, order few.
 func (s *Set) launchExpertDownQ8_0Few_4(q op.Stream, a op.ExpertDown) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertDown)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[31], g)
+		q.Launch(s.kernels[kernelExpertDownQ8_0Few_4], g)
 	}
 }
 
-// launchExpertDownQ8_0Tiles: kernels/h200/base/q8_0/experts_few.toml:87, order few.
+// launchExpertDownQ8_0Tiles: kernels/h200/base/q8_0/experts_few.toml, order few.
 func (s *Set) launchExpertDownQ8_0Tiles(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[32], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[kernelExpertDownQ8_0Tiles_0], op.Grid{X: 132, Y: 1, Z: 1})
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 1023) / 1024), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[33], g)
+		q.Launch(s.kernels[kernelExpertDownQ8_0Tiles_1], g)
 	}
 }
 
-// launchExpertDownQ8_0_8: kernels/h200/base/q8_0/experts_few.toml:123, order few.
+// launchExpertDownQ8_0_8: kernels/h200/base/q8_0/experts_few.toml, order few.
 func (s *Set) launchExpertDownQ8_0_8(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[34], op.Grid{X: 264, Y: 1, Z: 1})
+	q.Launch(s.kernels[kernelExpertDownQ8_0_8_0], op.Grid{X: 264, Y: 1, Z: 1})
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 1023) / 1024), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[35], g)
+		q.Launch(s.kernels[kernelExpertDownQ8_0_8_1], g)
 	}
 }
 
-// launchExpertDownQ8_0: kernels/h200/base/q8_0/experts_few.toml:141, order few.
+// launchExpertDownQ8_0: kernels/h200/base/q8_0/experts_few.toml, order few.
 func (s *Set) launchExpertDownQ8_0(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[36], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[kernelExpertDownQ8_0_0], op.Grid{X: 132, Y: 1, Z: 1})
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 1023) / 1024), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[37], g)
+		q.Launch(s.kernels[kernelExpertDownQ8_0_1], g)
 	}
 }
 
-// launchExpertDownQ4_0Tiles_16: kernels/h200/frag/experts_16.toml:15, order few.
+// launchExpertDownQ4_0Tiles_16: kernels/h200/frag/experts_16.toml, order few.
 func (s *Set) launchExpertDownQ4_0Tiles_16(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[38], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[kernelExpertDownQ4_0Tiles_16_0], op.Grid{X: 132, Y: 1, Z: 1})
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 1023) / 1024), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[39], g)
+		q.Launch(s.kernels[kernelExpertDownQ4_0Tiles_16_1], g)
 	}
 }
 
-// launchExpertDownQ4_0Wide_128: kernels/h200/frag/experts_wide.toml:27, order wide.
+// launchExpertDownQ4_0Wide_128: kernels/h200/frag/experts_wide.toml, order wide.
 func (s *Set) launchExpertDownQ4_0Wide_128(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+255)/256*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/128))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[40], g)
+		q.Launch(s.kernels[kernelExpertDownQ4_0Wide_128_0], g)
 	}
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 1023) / 1024), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[41], g)
+		q.Launch(s.kernels[kernelExpertDownQ4_0Wide_128_1], g)
 	}
 }
 
-// launchExpertDownQ4_0Wide_64: kernels/h200/frag/experts_wide.toml:45, order wide.
+// launchExpertDownQ4_0Wide_64: kernels/h200/frag/experts_wide.toml, order wide.
 func (s *Set) launchExpertDownQ4_0Wide_64(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+255)/256*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/64))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[42], g)
+		q.Launch(s.kernels[kernelExpertDownQ4_0Wide_64_0], g)
 	}
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 1023) / 1024), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[43], g)
+		q.Launch(s.kernels[kernelExpertDownQ4_0Wide_64_1], g)
 	}
 }
 
-// launchExpertDownQ4_0One: kernels/h200/frag/experts_few.toml:62, order few.
+// launchExpertDownQ4_0One: kernels/h200/frag/experts_few.toml, order few.
 func (s *Set) launchExpertDownQ4_0One(q op.Stream, a op.ExpertDown) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertDown)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[44], g)
+		q.Launch(s.kernels[kernelExpertDownQ4_0One], g)
 	}
 }
 
-// launchExpertDownQ4_0Few_4: kernels/h200/frag/experts_few.toml:75, order few.
+// launchExpertDownQ4_0Few_4: kernels/h200/frag/experts_few.toml, order few.
 func (s *Set) launchExpertDownQ4_0Few_4(q op.Stream, a op.ExpertDown) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertDown)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[45], g)
+		q.Launch(s.kernels[kernelExpertDownQ4_0Few_4], g)
 	}
 }
 
-// launchExpertDownQ4_0Tiles: kernels/h200/frag/experts_few.toml:88, order few.
+// launchExpertDownQ4_0Tiles: kernels/h200/frag/experts_few.toml, order few.
 func (s *Set) launchExpertDownQ4_0Tiles(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[46], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[kernelExpertDownQ4_0Tiles_0], op.Grid{X: 132, Y: 1, Z: 1})
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 1023) / 1024), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[47], g)
+		q.Launch(s.kernels[kernelExpertDownQ4_0Tiles_1], g)
 	}
 }
 
-// launchExpertDownQ4_0_8: kernels/h200/frag/experts_few.toml:126, order few.
+// launchExpertDownQ4_0_8: kernels/h200/frag/experts_few.toml, order few.
 func (s *Set) launchExpertDownQ4_0_8(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[48], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[kernelExpertDownQ4_0_8_0], op.Grid{X: 132, Y: 1, Z: 1})
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 1023) / 1024), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[49], g)
+		q.Launch(s.kernels[kernelExpertDownQ4_0_8_1], g)
 	}
 }
 
-// launchExpertDownQ4_0: kernels/h200/frag/experts_few.toml:144, order few.
+// launchExpertDownQ4_0: kernels/h200/frag/experts_few.toml, order few.
 func (s *Set) launchExpertDownQ4_0(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[50], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[kernelExpertDownQ4_0_0], op.Grid{X: 132, Y: 1, Z: 1})
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 1023) / 1024), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[51], g)
+		q.Launch(s.kernels[kernelExpertDownQ4_0_1], g)
 	}
 }
 
-// launchExpertDownQ4_1Tiles_16: kernels/h200/frag/experts_16.toml:15, order few.
+// launchExpertDownQ4_1Tiles_16: kernels/h200/frag/experts_16.toml, order few.
 func (s *Set) launchExpertDownQ4_1Tiles_16(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[52], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[kernelExpertDownQ4_1Tiles_16_0], op.Grid{X: 132, Y: 1, Z: 1})
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 1023) / 1024), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[53], g)
+		q.Launch(s.kernels[kernelExpertDownQ4_1Tiles_16_1], g)
 	}
 }
 
-// launchExpertDownQ4_1Wide_128: kernels/h200/frag/experts_wide.toml:27, order wide.
+// launchExpertDownQ4_1Wide_128: kernels/h200/frag/experts_wide.toml, order wide.
 func (s *Set) launchExpertDownQ4_1Wide_128(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+255)/256*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/128))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[54], g)
+		q.Launch(s.kernels[kernelExpertDownQ4_1Wide_128_0], g)
 	}
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 1023) / 1024), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[55], g)
+		q.Launch(s.kernels[kernelExpertDownQ4_1Wide_128_1], g)
 	}
 }
 
-// launchExpertDownQ4_1Wide_64: kernels/h200/frag/experts_wide.toml:45, order wide.
+// launchExpertDownQ4_1Wide_64: kernels/h200/frag/experts_wide.toml, order wide.
 func (s *Set) launchExpertDownQ4_1Wide_64(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+255)/256*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/64))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[56], g)
+		q.Launch(s.kernels[kernelExpertDownQ4_1Wide_64_0], g)
 	}
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 1023) / 1024), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[57], g)
+		q.Launch(s.kernels[kernelExpertDownQ4_1Wide_64_1], g)
 	}
 }
 
-// launchExpertDownQ4_1One: kernels/h200/frag/experts_few.toml:62, order few.
+// launchExpertDownQ4_1One: kernels/h200/frag/experts_few.toml, order few.
 func (s *Set) launchExpertDownQ4_1One(q op.Stream, a op.ExpertDown) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertDown)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[58], g)
+		q.Launch(s.kernels[kernelExpertDownQ4_1One], g)
 	}
 }
 
-// launchExpertDownQ4_1Few_4: kernels/h200/frag/experts_few.toml:75, order few.
+// launchExpertDownQ4_1Few_4: kernels/h200/frag/experts_few.toml, order few.
 func (s *Set) launchExpertDownQ4_1Few_4(q op.Stream, a op.ExpertDown) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertDown)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[59], g)
+		q.Launch(s.kernels[kernelExpertDownQ4_1Few_4], g)
 	}
 }
 
-// launchExpertDownQ4_1Tiles: kernels/h200/frag/experts_few.toml:88, order few.
+// launchExpertDownQ4_1Tiles: kernels/h200/frag/experts_few.toml, order few.
 func (s *Set) launchExpertDownQ4_1Tiles(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[60], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[kernelExpertDownQ4_1Tiles_0], op.Grid{X: 132, Y: 1, Z: 1})
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 1023) / 1024), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[61], g)
+		q.Launch(s.kernels[kernelExpertDownQ4_1Tiles_1], g)
 	}
 }
 
-// launchExpertDownQ4_1_8: kernels/h200/frag/experts_few.toml:126, order few.
+// launchExpertDownQ4_1_8: kernels/h200/frag/experts_few.toml, order few.
 func (s *Set) launchExpertDownQ4_1_8(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[62], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[kernelExpertDownQ4_1_8_0], op.Grid{X: 132, Y: 1, Z: 1})
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 1023) / 1024), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[63], g)
+		q.Launch(s.kernels[kernelExpertDownQ4_1_8_1], g)
 	}
 }
 
-// launchExpertDownQ4_1: kernels/h200/frag/experts_few.toml:144, order few.
+// launchExpertDownQ4_1: kernels/h200/frag/experts_few.toml, order few.
 func (s *Set) launchExpertDownQ4_1(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[64], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[kernelExpertDownQ4_1_0], op.Grid{X: 132, Y: 1, Z: 1})
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 1023) / 1024), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[65], g)
+		q.Launch(s.kernels[kernelExpertDownQ4_1_1], g)
 	}
 }
 
-// launchExpertDownF8Tiles_16: kernels/h200/frag/experts_16.toml:15, order few.
+// launchExpertDownF8Tiles_16: kernels/h200/frag/experts_16.toml, order few.
 func (s *Set) launchExpertDownF8Tiles_16(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[66], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[kernelExpertDownF8Tiles_16_0], op.Grid{X: 132, Y: 1, Z: 1})
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 1023) / 1024), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[67], g)
+		q.Launch(s.kernels[kernelExpertDownF8Tiles_16_1], g)
 	}
 }
 
-// launchExpertDownF8Wide_128: kernels/h200/frag/experts_wide.toml:27, order wide.
+// launchExpertDownF8Wide_128: kernels/h200/frag/experts_wide.toml, order wide.
 func (s *Set) launchExpertDownF8Wide_128(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+255)/256*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/128))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[68], g)
+		q.Launch(s.kernels[kernelExpertDownF8Wide_128_0], g)
 	}
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 1023) / 1024), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[69], g)
+		q.Launch(s.kernels[kernelExpertDownF8Wide_128_1], g)
 	}
 }
 
-// launchExpertDownF8Wide_64: kernels/h200/frag/experts_wide.toml:45, order wide.
+// launchExpertDownF8Wide_64: kernels/h200/frag/experts_wide.toml, order wide.
 func (s *Set) launchExpertDownF8Wide_64(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+255)/256*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/64))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[70], g)
+		q.Launch(s.kernels[kernelExpertDownF8Wide_64_0], g)
 	}
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 1023) / 1024), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[71], g)
+		q.Launch(s.kernels[kernelExpertDownF8Wide_64_1], g)
 	}
 }
 
-// launchExpertDownF8One: kernels/h200/base/f8/experts_few.toml:61, order few.
+// launchExpertDownF8One: kernels/h200/base/f8/experts_few.toml, order few.
 func (s *Set) launchExpertDownF8One(q op.Stream, a op.ExpertDown) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertDown)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[72], g)
+		q.Launch(s.kernels[kernelExpertDownF8One], g)
 	}
 }
 
-// launchExpertDownF8Few_4: kernels/h200/base/f8/experts_few.toml:74, order few.
+// launchExpertDownF8Few_4: kernels/h200/base/f8/experts_few.toml, order few.
 func (s *Set) launchExpertDownF8Few_4(q op.Stream, a op.ExpertDown) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertDown)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[73], g)
+		q.Launch(s.kernels[kernelExpertDownF8Few_4], g)
 	}
 }
 
-// launchExpertDownF8Tiles: kernels/h200/base/f8/experts_few.toml:87, order few.
+// launchExpertDownF8Tiles: kernels/h200/base/f8/experts_few.toml, order few.
 func (s *Set) launchExpertDownF8Tiles(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[74], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[kernelExpertDownF8Tiles_0], op.Grid{X: 132, Y: 1, Z: 1})
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 1023) / 1024), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[75], g)
+		q.Launch(s.kernels[kernelExpertDownF8Tiles_1], g)
 	}
 }
 
-// launchExpertDownF8_8: kernels/h200/base/f8/experts_few.toml:123, order few.
+// launchExpertDownF8_8: kernels/h200/base/f8/experts_few.toml, order few.
 func (s *Set) launchExpertDownF8_8(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[76], op.Grid{X: 264, Y: 1, Z: 1})
+	q.Launch(s.kernels[kernelExpertDownF8_8_0], op.Grid{X: 264, Y: 1, Z: 1})
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 1023) / 1024), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[77], g)
+		q.Launch(s.kernels[kernelExpertDownF8_8_1], g)
 	}
 }
 
-// launchExpertDownF8: kernels/h200/base/f8/experts_few.toml:141, order few.
+// launchExpertDownF8: kernels/h200/base/f8/experts_few.toml, order few.
 func (s *Set) launchExpertDownF8(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[78], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[kernelExpertDownF8_0], op.Grid{X: 132, Y: 1, Z: 1})
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 1023) / 1024), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[79], g)
+		q.Launch(s.kernels[kernelExpertDownF8_1], g)
 	}
 }
 
-// launchExpertDownF8blockHeld: kernels/h200/frag/held.toml:43, order held.
+// launchExpertDownF8blockHeld: kernels/h200/frag/held.toml, order held.
 func (s *Set) launchExpertDownF8blockHeld(q op.Stream, a op.ExpertDown) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertDown)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[80], g)
+		q.Launch(s.kernels[kernelExpertDownF8blockHeld], g)
 	}
 }
 
-// launchExpertDownF8blockTiles_16: kernels/h200/frag/experts_16.toml:15, order few.
+// launchExpertDownF8blockTiles_16: kernels/h200/frag/experts_16.toml, order few.
 func (s *Set) launchExpertDownF8blockTiles_16(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[81], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[kernelExpertDownF8blockTiles_16_0], op.Grid{X: 132, Y: 1, Z: 1})
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 1023) / 1024), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[82], g)
+		q.Launch(s.kernels[kernelExpertDownF8blockTiles_16_1], g)
 	}
 }
 
-// launchExpertDownF8blockE4m3_128: kernels/h200/base/f8block/experts_wide.toml:40, order e4m3, activations rounded to e4m3x128.
+// launchExpertDownF8blockE4m3_128: kernels/h200/base/f8block/experts_wide.toml, order e4m3, activations rounded to e4m3x128.
 func (s *Set) launchExpertDownF8blockE4m3_128(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * (int64(a.W.Rows)*4 + int64(a.W.Cols)/32*33))}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*int64(a.TopK)*(int64(a.W.Cols)/16) + 255) / 256), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[83], g)
+		q.Launch(s.kernels[kernelExpertDownF8blockE4m3_128_0], g)
 	}
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+127)/128*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/128))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[84], g)
+		q.Launch(s.kernels[kernelExpertDownF8blockE4m3_128_1], g)
 	}
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 1023) / 1024), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[85], g)
+		q.Launch(s.kernels[kernelExpertDownF8blockE4m3_128_2], g)
 	}
 }
 
-// launchExpertDownF8blockE4m3_64: kernels/h200/base/f8block/experts_wide.toml:63, order e4m3, activations rounded to e4m3x128.
+// launchExpertDownF8blockE4m3_64: kernels/h200/base/f8block/experts_wide.toml, order e4m3, activations rounded to e4m3x128.
 func (s *Set) launchExpertDownF8blockE4m3_64(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * (int64(a.W.Rows)*4 + int64(a.W.Cols)/32*33))}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*int64(a.TopK)*(int64(a.W.Cols)/16) + 255) / 256), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[86], g)
+		q.Launch(s.kernels[kernelExpertDownF8blockE4m3_64_0], g)
 	}
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+127)/128*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/64))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[87], g)
+		q.Launch(s.kernels[kernelExpertDownF8blockE4m3_64_1], g)
 	}
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 1023) / 1024), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[88], g)
+		q.Launch(s.kernels[kernelExpertDownF8blockE4m3_64_2], g)
 	}
 }
 
-// launchExpertDownF8blockWide: kernels/h200/base/f8block/experts_wide.toml:98, order wide.
+// launchExpertDownF8blockWide: kernels/h200/base/f8block/experts_wide.toml, order wide.
 func (s *Set) launchExpertDownF8blockWide(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+255)/256*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/64))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[89], g)
+		q.Launch(s.kernels[kernelExpertDownF8blockWide_0], g)
 	}
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 1023) / 1024), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[90], g)
+		q.Launch(s.kernels[kernelExpertDownF8blockWide_1], g)
 	}
 }
 
-// launchExpertDownF8blockTeam_4: kernels/h200/base/f8block/experts_few.toml:87, order few.
+// launchExpertDownF8blockTeam_4: kernels/h200/base/f8block/experts_few.toml, order few.
 func (s *Set) launchExpertDownF8blockTeam_4(q op.Stream, a op.ExpertDown) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertDown)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[91], g)
+		q.Launch(s.kernels[kernelExpertDownF8blockTeam_4], g)
 	}
 }
 
-// launchExpertDownF8blockOne: kernels/h200/base/f8block/experts_few.toml:101, order few.
+// launchExpertDownF8blockOne: kernels/h200/base/f8block/experts_few.toml, order few.
 func (s *Set) launchExpertDownF8blockOne(q op.Stream, a op.ExpertDown) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertDown)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[92], g)
+		q.Launch(s.kernels[kernelExpertDownF8blockOne], g)
 	}
 }
 
-// launchExpertDownF8blockTiles: kernels/h200/base/f8block/experts_few.toml:114, order few.
+// launchExpertDownF8blockTiles: kernels/h200/base/f8block/experts_few.toml, order few.
 func (s *Set) launchExpertDownF8blockTiles(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[93], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[kernelExpertDownF8blockTiles_0], op.Grid{X: 132, Y: 1, Z: 1})
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 1023) / 1024), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[94], g)
+		q.Launch(s.kernels[kernelExpertDownF8blockTiles_1], g)
 	}
 }
 
-// launchExpertDownF8block_8: kernels/h200/base/f8block/experts_few.toml:150, order few.
+// launchExpertDownF8block_8: kernels/h200/base/f8block/experts_few.toml, order few.
 func (s *Set) launchExpertDownF8block_8(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[95], op.Grid{X: 264, Y: 1, Z: 1})
+	q.Launch(s.kernels[kernelExpertDownF8block_8_0], op.Grid{X: 264, Y: 1, Z: 1})
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 1023) / 1024), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[96], g)
+		q.Launch(s.kernels[kernelExpertDownF8block_8_1], g)
 	}
 }
 
-// launchExpertDownF8block: kernels/h200/base/f8block/experts_few.toml:168, order few.
+// launchExpertDownF8block: kernels/h200/base/f8block/experts_few.toml, order few.
 func (s *Set) launchExpertDownF8block(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[97], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[kernelExpertDownF8block_0], op.Grid{X: 132, Y: 1, Z: 1})
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 1023) / 1024), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[98], g)
+		q.Launch(s.kernels[kernelExpertDownF8block_1], g)
 	}
 }
 
-// launchExpertDownNvfp4Held: kernels/h200/frag/held.toml:43, order held.
+// launchExpertDownNvfp4Held: kernels/h200/frag/held.toml, order held.
 func (s *Set) launchExpertDownNvfp4Held(q op.Stream, a op.ExpertDown) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertDown)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[99], g)
+		q.Launch(s.kernels[kernelExpertDownNvfp4Held], g)
 	}
 }
 
-// launchExpertDownNvfp4Tiles_16: kernels/h200/frag/experts_16.toml:15, order few.
+// launchExpertDownNvfp4Tiles_16: kernels/h200/frag/experts_16.toml, order few.
 func (s *Set) launchExpertDownNvfp4Tiles_16(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[100], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[kernelExpertDownNvfp4Tiles_16_0], op.Grid{X: 132, Y: 1, Z: 1})
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 1023) / 1024), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[101], g)
+		q.Launch(s.kernels[kernelExpertDownNvfp4Tiles_16_1], g)
 	}
 }
 
-// launchExpertDownNvfp4Wide_128: kernels/h200/frag/experts_wide.toml:27, order wide.
+// launchExpertDownNvfp4Wide_128: kernels/h200/frag/experts_wide.toml, order wide.
 func (s *Set) launchExpertDownNvfp4Wide_128(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+255)/256*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/128))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[102], g)
+		q.Launch(s.kernels[kernelExpertDownNvfp4Wide_128_0], g)
 	}
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 1023) / 1024), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[103], g)
+		q.Launch(s.kernels[kernelExpertDownNvfp4Wide_128_1], g)
 	}
 }
 
-// launchExpertDownNvfp4Wide_64: kernels/h200/frag/experts_wide.toml:45, order wide.
+// launchExpertDownNvfp4Wide_64: kernels/h200/frag/experts_wide.toml, order wide.
 func (s *Set) launchExpertDownNvfp4Wide_64(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+255)/256*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/64))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[104], g)
+		q.Launch(s.kernels[kernelExpertDownNvfp4Wide_64_0], g)
 	}
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 1023) / 1024), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[105], g)
+		q.Launch(s.kernels[kernelExpertDownNvfp4Wide_64_1], g)
 	}
 }
 
-// launchExpertDownNvfp4Spread_4: kernels/h200/base/nvfp4/experts_few.toml:85, order spread.
+// launchExpertDownNvfp4Spread_4: kernels/h200/base/nvfp4/experts_few.toml, order spread.
 func (s *Set) launchExpertDownNvfp4Spread_4(q op.Stream, a op.ExpertDown) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertDown)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[106], g)
+		q.Launch(s.kernels[kernelExpertDownNvfp4Spread_4], g)
 	}
 }
 
-// launchExpertDownNvfp4One: kernels/h200/base/nvfp4/experts_few.toml:98, order few.
+// launchExpertDownNvfp4One: kernels/h200/base/nvfp4/experts_few.toml, order few.
 func (s *Set) launchExpertDownNvfp4One(q op.Stream, a op.ExpertDown) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertDown)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[107], g)
+		q.Launch(s.kernels[kernelExpertDownNvfp4One], g)
 	}
 }
 
-// launchExpertDownNvfp4Few_4: kernels/h200/base/nvfp4/experts_few.toml:111, order few.
+// launchExpertDownNvfp4Few_4: kernels/h200/base/nvfp4/experts_few.toml, order few.
 func (s *Set) launchExpertDownNvfp4Few_4(q op.Stream, a op.ExpertDown) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertDown)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[108], g)
+		q.Launch(s.kernels[kernelExpertDownNvfp4Few_4], g)
 	}
 }
 
-// launchExpertDownNvfp4Tiles: kernels/h200/base/nvfp4/experts_few.toml:124, order few.
+// launchExpertDownNvfp4Tiles: kernels/h200/base/nvfp4/experts_few.toml, order few.
 func (s *Set) launchExpertDownNvfp4Tiles(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[109], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[kernelExpertDownNvfp4Tiles_0], op.Grid{X: 132, Y: 1, Z: 1})
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 1023) / 1024), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[110], g)
+		q.Launch(s.kernels[kernelExpertDownNvfp4Tiles_1], g)
 	}
 }
 
-// launchExpertDownNvfp4_8: kernels/h200/base/nvfp4/experts_few.toml:160, order few.
+// launchExpertDownNvfp4_8: kernels/h200/base/nvfp4/experts_few.toml, order few.
 func (s *Set) launchExpertDownNvfp4_8(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[111], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[kernelExpertDownNvfp4_8_0], op.Grid{X: 132, Y: 1, Z: 1})
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 1023) / 1024), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[112], g)
+		q.Launch(s.kernels[kernelExpertDownNvfp4_8_1], g)
 	}
 }
 
-// launchExpertDownNvfp4: kernels/h200/base/nvfp4/experts_few.toml:178, order few.
+// launchExpertDownNvfp4: kernels/h200/base/nvfp4/experts_few.toml, order few.
 func (s *Set) launchExpertDownNvfp4(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[113], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[kernelExpertDownNvfp4_0], op.Grid{X: 132, Y: 1, Z: 1})
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 1023) / 1024), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[114], g)
+		q.Launch(s.kernels[kernelExpertDownNvfp4_1], g)
 	}
 }
 
-// launchExpertDownQ6KTiles_16: kernels/h200/frag/experts_16.toml:15, order few.
+// launchExpertDownQ6KTiles_16: kernels/h200/frag/experts_16.toml, order few.
 func (s *Set) launchExpertDownQ6KTiles_16(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[115], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[kernelExpertDownQ6KTiles_16_0], op.Grid{X: 132, Y: 1, Z: 1})
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 1023) / 1024), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[116], g)
+		q.Launch(s.kernels[kernelExpertDownQ6KTiles_16_1], g)
 	}
 }
 
-// launchExpertDownQ6KWide_128: kernels/h200/frag/experts_wide.toml:27, order wide.
+// launchExpertDownQ6KWide_128: kernels/h200/frag/experts_wide.toml, order wide.
 func (s *Set) launchExpertDownQ6KWide_128(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+255)/256*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/128))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[117], g)
+		q.Launch(s.kernels[kernelExpertDownQ6KWide_128_0], g)
 	}
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 1023) / 1024), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[118], g)
+		q.Launch(s.kernels[kernelExpertDownQ6KWide_128_1], g)
 	}
 }
 
-// launchExpertDownQ6KWide_64: kernels/h200/frag/experts_wide.toml:45, order wide.
+// launchExpertDownQ6KWide_64: kernels/h200/frag/experts_wide.toml, order wide.
 func (s *Set) launchExpertDownQ6KWide_64(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+255)/256*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/64))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[119], g)
+		q.Launch(s.kernels[kernelExpertDownQ6KWide_64_0], g)
 	}
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 1023) / 1024), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[120], g)
+		q.Launch(s.kernels[kernelExpertDownQ6KWide_64_1], g)
 	}
 }
 
-// launchExpertDownQ6KOne: kernels/h200/frag/experts_few.toml:62, order few.
+// launchExpertDownQ6KOne: kernels/h200/frag/experts_few.toml, order few.
 func (s *Set) launchExpertDownQ6KOne(q op.Stream, a op.ExpertDown) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertDown)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[121], g)
+		q.Launch(s.kernels[kernelExpertDownQ6KOne], g)
 	}
 }
 
-// launchExpertDownQ6KFew_4: kernels/h200/frag/experts_few.toml:75, order few.
+// launchExpertDownQ6KFew_4: kernels/h200/frag/experts_few.toml, order few.
 func (s *Set) launchExpertDownQ6KFew_4(q op.Stream, a op.ExpertDown) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertDown)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[122], g)
+		q.Launch(s.kernels[kernelExpertDownQ6KFew_4], g)
 	}
 }
 
-// launchExpertDownQ6KTiles: kernels/h200/frag/experts_few.toml:88, order few.
+// launchExpertDownQ6KTiles: kernels/h200/frag/experts_few.toml, order few.
 func (s *Set) launchExpertDownQ6KTiles(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[123], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[kernelExpertDownQ6KTiles_0], op.Grid{X: 132, Y: 1, Z: 1})
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 1023) / 1024), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[124], g)
+		q.Launch(s.kernels[kernelExpertDownQ6KTiles_1], g)
 	}
 }
 
-// launchExpertDownQ6K_8: kernels/h200/frag/experts_few.toml:126, order few.
+// launchExpertDownQ6K_8: kernels/h200/frag/experts_few.toml, order few.
 func (s *Set) launchExpertDownQ6K_8(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[125], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[kernelExpertDownQ6K_8_0], op.Grid{X: 132, Y: 1, Z: 1})
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 1023) / 1024), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[126], g)
+		q.Launch(s.kernels[kernelExpertDownQ6K_8_1], g)
 	}
 }
 
-// launchExpertDownQ6K: kernels/h200/frag/experts_few.toml:144, order few.
+// launchExpertDownQ6K: kernels/h200/frag/experts_few.toml, order few.
 func (s *Set) launchExpertDownQ6K(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[127], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[kernelExpertDownQ6K_0], op.Grid{X: 132, Y: 1, Z: 1})
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 1023) / 1024), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[128], g)
+		q.Launch(s.kernels[kernelExpertDownQ6K_1], g)
 	}
 }
 
-// launchExpertDownBf16Tiles_16Add: kernels/h200/frag/experts_16.toml:15, order few.
+// launchExpertDownBf16Tiles_16Add: kernels/h200/frag/experts_16.toml, order few.
 func (s *Set) launchExpertDownBf16Tiles_16Add(q op.Stream, a op.ExpertDownAdd) {
 	b := argumentsExpertDownAdd{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	*(*argumentsExpertDownAdd)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[129], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[kernelExpertDownBf16Tiles_16Add_0], op.Grid{X: 132, Y: 1, Z: 1})
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 1023) / 1024), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsExpertDownAdd)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[130], g)
+		q.Launch(s.kernels[kernelExpertDownBf16Tiles_16Add_1], g)
 	}
 }
 
-// launchExpertDownBf16OneAdd: kernels/h200/base/bf16/experts_few.toml:109, order few.
+// launchExpertDownBf16OneAdd: kernels/h200/base/bf16/experts_few.toml, order few.
 func (s *Set) launchExpertDownBf16OneAdd(q op.Stream, a op.ExpertDownAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertDownAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[131], g)
+		q.Launch(s.kernels[kernelExpertDownBf16OneAdd], g)
 	}
 }
 
-// launchExpertDownBf16Few_4Add: kernels/h200/base/bf16/experts_few.toml:122, order few.
+// launchExpertDownBf16Few_4Add: kernels/h200/base/bf16/experts_few.toml, order few.
 func (s *Set) launchExpertDownBf16Few_4Add(q op.Stream, a op.ExpertDownAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertDownAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[132], g)
+		q.Launch(s.kernels[kernelExpertDownBf16Few_4Add], g)
 	}
 }
 
-// launchExpertDownBf16TilesAdd: kernels/h200/base/bf16/experts_few.toml:135, order few.
+// launchExpertDownBf16TilesAdd: kernels/h200/base/bf16/experts_few.toml, order few.
 func (s *Set) launchExpertDownBf16TilesAdd(q op.Stream, a op.ExpertDownAdd) {
 	b := argumentsExpertDownAdd{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	*(*argumentsExpertDownAdd)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[133], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[kernelExpertDownBf16TilesAdd_0], op.Grid{X: 132, Y: 1, Z: 1})
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 1023) / 1024), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsExpertDownAdd)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[134], g)
+		q.Launch(s.kernels[kernelExpertDownBf16TilesAdd_1], g)
 	}
 }
 
-// launchExpertDownQ8_0Tiles_16Add: kernels/h200/frag/experts_16.toml:15, order few.
+// launchExpertDownQ8_0Tiles_16Add: kernels/h200/frag/experts_16.toml, order few.
 func (s *Set) launchExpertDownQ8_0Tiles_16Add(q op.Stream, a op.ExpertDownAdd) {
 	b := argumentsExpertDownAdd{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	*(*argumentsExpertDownAdd)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[135], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[kernelExpertDownQ8_0Tiles_16Add_0], op.Grid{X: 132, Y: 1, Z: 1})
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 1023) / 1024), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsExpertDownAdd)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[136], g)
+		q.Launch(s.kernels[kernelExpertDownQ8_0Tiles_16Add_1], g)
 	}
 }
 
-// launchExpertDownQ8_0OneAdd: kernels/h200/base/q8_0/experts_few.toml:61, order few.
+// launchExpertDownQ8_0OneAdd: kernels/h200/base/q8_0/experts_few.toml, order few.
 func (s *Set) launchExpertDownQ8_0OneAdd(q op.Stream, a op.ExpertDownAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertDownAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[137], g)
+		q.Launch(s.kernels[kernelExpertDownQ8_0OneAdd], g)
 	}
 }
 
-// launchExpertDownQ8_0Few_4Add: kernels/h200/base/q8_0/experts_few.toml:74, order few.
+// launchExpertDownQ8_0Few_4Add: kernels/h200/base/q8_0/experts_few.toml, order few.
 func (s *Set) launchExpertDownQ8_0Few_4Add(q op.Stream, a op.ExpertDownAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertDownAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[138], g)
+		q.Launch(s.kernels[kernelExpertDownQ8_0Few_4Add], g)
 	}
 }
 
-// launchExpertDownQ8_0TilesAdd: kernels/h200/base/q8_0/experts_few.toml:87, order few.
+// launchExpertDownQ8_0TilesAdd: kernels/h200/base/q8_0/experts_few.toml, order few.
 func (s *Set) launchExpertDownQ8_0TilesAdd(q op.Stream, a op.ExpertDownAdd) {
 	b := argumentsExpertDownAdd{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	*(*argumentsExpertDownAdd)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[139], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[kernelExpertDownQ8_0TilesAdd_0], op.Grid{X: 132, Y: 1, Z: 1})
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 1023) / 1024), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsExpertDownAdd)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[140], g)
+		q.Launch(s.kernels[kernelExpertDownQ8_0TilesAdd_1], g)
 	}
 }
 
-// launchExpertDownQ4_0Tiles_16Add: kernels/h200/frag/experts_16.toml:15, order few.
+// launchExpertDownQ4_0Tiles_16Add: kernels/h200/frag/experts_16.toml, order few.
 func (s *Set) launchExpertDownQ4_0Tiles_16Add(q op.Stream, a op.ExpertDownAdd) {
 	b := argumentsExpertDownAdd{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	*(*argumentsExpertDownAdd)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[141], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[kernelExpertDownQ4_0Tiles_16Add_0], op.Grid{X: 132, Y: 1, Z: 1})
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 1023) / 1024), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsExpertDownAdd)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[142], g)
+		q.Launch(s.kernels[kernelExpertDownQ4_0Tiles_16Add_1], g)
 	}
 }
 
-// launchExpertDownQ4_0OneAdd: kernels/h200/frag/experts_few.toml:62, order few.
+// launchExpertDownQ4_0OneAdd: kernels/h200/frag/experts_few.toml, order few.
 func (s *Set) launchExpertDownQ4_0OneAdd(q op.Stream, a op.ExpertDownAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertDownAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[143], g)
+		q.Launch(s.kernels[kernelExpertDownQ4_0OneAdd], g)
 	}
 }
 
-// launchExpertDownQ4_0Few_4Add: kernels/h200/frag/experts_few.toml:75, order few.
+// launchExpertDownQ4_0Few_4Add: kernels/h200/frag/experts_few.toml, order few.
 func (s *Set) launchExpertDownQ4_0Few_4Add(q op.Stream, a op.ExpertDownAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertDownAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[144], g)
+		q.Launch(s.kernels[kernelExpertDownQ4_0Few_4Add], g)
 	}
 }
 
-// launchExpertDownQ4_0TilesAdd: kernels/h200/frag/experts_few.toml:88, order few.
+// launchExpertDownQ4_0TilesAdd: kernels/h200/frag/experts_few.toml, order few.
 func (s *Set) launchExpertDownQ4_0TilesAdd(q op.Stream, a op.ExpertDownAdd) {
 	b := argumentsExpertDownAdd{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	*(*argumentsExpertDownAdd)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[145], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[kernelExpertDownQ4_0TilesAdd_0], op.Grid{X: 132, Y: 1, Z: 1})
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 1023) / 1024), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsExpertDownAdd)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[146], g)
+		q.Launch(s.kernels[kernelExpertDownQ4_0TilesAdd_1], g)
 	}
 }
 
-// launchExpertDownQ4_1Tiles_16Add: kernels/h200/frag/experts_16.toml:15, order few.
+// launchExpertDownQ4_1Tiles_16Add: kernels/h200/frag/experts_16.toml, order few.
 func (s *Set) launchExpertDownQ4_1Tiles_16Add(q op.Stream, a op.ExpertDownAdd) {
 	b := argumentsExpertDownAdd{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	*(*argumentsExpertDownAdd)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[147], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[kernelExpertDownQ4_1Tiles_16Add_0], op.Grid{X: 132, Y: 1, Z: 1})
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 1023) / 1024), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsExpertDownAdd)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[148], g)
+		q.Launch(s.kernels[kernelExpertDownQ4_1Tiles_16Add_1], g)
 	}
 }
 
-// launchExpertDownQ4_1OneAdd: kernels/h200/frag/experts_few.toml:62, order few.
+// launchExpertDownQ4_1OneAdd: kernels/h200/frag/experts_few.toml, order few.
 func (s *Set) launchExpertDownQ4_1OneAdd(q op.Stream, a op.ExpertDownAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertDownAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[149], g)
+		q.Launch(s.kernels[kernelExpertDownQ4_1OneAdd], g)
 	}
 }
 
-// launchExpertDownQ4_1Few_4Add: kernels/h200/frag/experts_few.toml:75, order few.
+// launchExpertDownQ4_1Few_4Add: kernels/h200/frag/experts_few.toml, order few.
 func (s *Set) launchExpertDownQ4_1Few_4Add(q op.Stream, a op.ExpertDownAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertDownAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[150], g)
+		q.Launch(s.kernels[kernelExpertDownQ4_1Few_4Add], g)
 	}
 }
 
-// launchExpertDownQ4_1TilesAdd: kernels/h200/frag/experts_few.toml:88, order few.
+// launchExpertDownQ4_1TilesAdd: kernels/h200/frag/experts_few.toml, order few.
 func (s *Set) launchExpertDownQ4_1TilesAdd(q op.Stream, a op.ExpertDownAdd) {
 	b := argumentsExpertDownAdd{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	*(*argumentsExpertDownAdd)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[151], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[kernelExpertDownQ4_1TilesAdd_0], op.Grid{X: 132, Y: 1, Z: 1})
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 1023) / 1024), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsExpertDownAdd)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[152], g)
+		q.Launch(s.kernels[kernelExpertDownQ4_1TilesAdd_1], g)
 	}
 }
 
-// launchExpertDownF8Tiles_16Add: kernels/h200/frag/experts_16.toml:15, order few.
+// launchExpertDownF8Tiles_16Add: kernels/h200/frag/experts_16.toml, order few.
 func (s *Set) launchExpertDownF8Tiles_16Add(q op.Stream, a op.ExpertDownAdd) {
 	b := argumentsExpertDownAdd{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	*(*argumentsExpertDownAdd)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[153], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[kernelExpertDownF8Tiles_16Add_0], op.Grid{X: 132, Y: 1, Z: 1})
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 1023) / 1024), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsExpertDownAdd)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[154], g)
+		q.Launch(s.kernels[kernelExpertDownF8Tiles_16Add_1], g)
 	}
 }
 
-// launchExpertDownF8OneAdd: kernels/h200/base/f8/experts_few.toml:61, order few.
+// launchExpertDownF8OneAdd: kernels/h200/base/f8/experts_few.toml, order few.
 func (s *Set) launchExpertDownF8OneAdd(q op.Stream, a op.ExpertDownAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertDownAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[155], g)
+		q.Launch(s.kernels[kernelExpertDownF8OneAdd], g)
 	}
 }
 
-// launchExpertDownF8Few_4Add: kernels/h200/base/f8/experts_few.toml:74, order few.
+// launchExpertDownF8Few_4Add: kernels/h200/base/f8/experts_few.toml, order few.
 func (s *Set) launchExpertDownF8Few_4Add(q op.Stream, a op.ExpertDownAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertDownAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[156], g)
+		q.Launch(s.kernels[kernelExpertDownF8Few_4Add], g)
 	}
 }
 
-// launchExpertDownF8TilesAdd: kernels/h200/base/f8/experts_few.toml:87, order few.
+// launchExpertDownF8TilesAdd: kernels/h200/base/f8/experts_few.toml, order few.
 func (s *Set) launchExpertDownF8TilesAdd(q op.Stream, a op.ExpertDownAdd) {
 	b := argumentsExpertDownAdd{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	*(*argumentsExpertDownAdd)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[157], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[kernelExpertDownF8TilesAdd_0], op.Grid{X: 132, Y: 1, Z: 1})
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 1023) / 1024), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsExpertDownAdd)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[158], g)
+		q.Launch(s.kernels[kernelExpertDownF8TilesAdd_1], g)
 	}
 }
 
-// launchExpertDownF8blockHeldAdd: kernels/h200/frag/held.toml:43, order held.
+// launchExpertDownF8blockHeldAdd: kernels/h200/frag/held.toml, order held.
 func (s *Set) launchExpertDownF8blockHeldAdd(q op.Stream, a op.ExpertDownAdd) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertDownAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[159], g)
+		q.Launch(s.kernels[kernelExpertDownF8blockHeldAdd], g)
 	}
 }
 
-// launchExpertDownF8blockTiles_16Add: kernels/h200/frag/experts_16.toml:15, order few.
+// launchExpertDownF8blockTiles_16Add: kernels/h200/frag/experts_16.toml, order few.
 func (s *Set) launchExpertDownF8blockTiles_16Add(q op.Stream, a op.ExpertDownAdd) {
 	b := argumentsExpertDownAdd{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	*(*argumentsExpertDownAdd)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[160], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[kernelExpertDownF8blockTiles_16Add_0], op.Grid{X: 132, Y: 1, Z: 1})
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 1023) / 1024), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsExpertDownAdd)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[161], g)
+		q.Launch(s.kernels[kernelExpertDownF8blockTiles_16Add_1], g)
 	}
 }
 
-// launchExpertDownF8blockTeam_4Add: kernels/h200/base/f8block/experts_few.toml:87, order few.
+// launchExpertDownF8blockTeam_4Add: kernels/h200/base/f8block/experts_few.toml, order few.
 func (s *Set) launchExpertDownF8blockTeam_4Add(q op.Stream, a op.ExpertDownAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertDownAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[162], g)
+		q.Launch(s.kernels[kernelExpertDownF8blockTeam_4Add], g)
 	}
 }
 
-// launchExpertDownF8blockOneAdd: kernels/h200/base/f8block/experts_few.toml:101, order few.
+// launchExpertDownF8blockOneAdd: kernels/h200/base/f8block/experts_few.toml, order few.
 func (s *Set) launchExpertDownF8blockOneAdd(q op.Stream, a op.ExpertDownAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertDownAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[163], g)
+		q.Launch(s.kernels[kernelExpertDownF8blockOneAdd], g)
 	}
 }
 
-// launchExpertDownF8blockTilesAdd: kernels/h200/base/f8block/experts_few.toml:114, order few.
+// launchExpertDownF8blockTilesAdd: kernels/h200/base/f8block/experts_few.toml, order few.
 func (s *Set) launchExpertDownF8blockTilesAdd(q op.Stream, a op.ExpertDownAdd) {
 	b := argumentsExpertDownAdd{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	*(*argumentsExpertDownAdd)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[164], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[kernelExpertDownF8blockTilesAdd_0], op.Grid{X: 132, Y: 1, Z: 1})
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 1023) / 1024), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsExpertDownAdd)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[165], g)
+		q.Launch(s.kernels[kernelExpertDownF8blockTilesAdd_1], g)
 	}
 }
 
-// launchExpertDownNvfp4HeldAdd: kernels/h200/frag/held.toml:43, order held.
+// launchExpertDownNvfp4HeldAdd: kernels/h200/frag/held.toml, order held.
 func (s *Set) launchExpertDownNvfp4HeldAdd(q op.Stream, a op.ExpertDownAdd) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertDownAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[166], g)
+		q.Launch(s.kernels[kernelExpertDownNvfp4HeldAdd], g)
 	}
 }
 
-// launchExpertDownNvfp4Tiles_16Add: kernels/h200/frag/experts_16.toml:15, order few.
+// launchExpertDownNvfp4Tiles_16Add: kernels/h200/frag/experts_16.toml, order few.
 func (s *Set) launchExpertDownNvfp4Tiles_16Add(q op.Stream, a op.ExpertDownAdd) {
 	b := argumentsExpertDownAdd{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	*(*argumentsExpertDownAdd)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[167], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[kernelExpertDownNvfp4Tiles_16Add_0], op.Grid{X: 132, Y: 1, Z: 1})
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 1023) / 1024), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsExpertDownAdd)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[168], g)
+		q.Launch(s.kernels[kernelExpertDownNvfp4Tiles_16Add_1], g)
 	}
 }
 
-// launchExpertDownNvfp4Spread_4Add: kernels/h200/base/nvfp4/experts_few.toml:85, order spread.
+// launchExpertDownNvfp4Spread_4Add: kernels/h200/base/nvfp4/experts_few.toml, order spread.
 func (s *Set) launchExpertDownNvfp4Spread_4Add(q op.Stream, a op.ExpertDownAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertDownAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[169], g)
+		q.Launch(s.kernels[kernelExpertDownNvfp4Spread_4Add], g)
 	}
 }
 
-// launchExpertDownNvfp4OneAdd: kernels/h200/base/nvfp4/experts_few.toml:98, order few.
+// launchExpertDownNvfp4OneAdd: kernels/h200/base/nvfp4/experts_few.toml, order few.
 func (s *Set) launchExpertDownNvfp4OneAdd(q op.Stream, a op.ExpertDownAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertDownAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[170], g)
+		q.Launch(s.kernels[kernelExpertDownNvfp4OneAdd], g)
 	}
 }
 
-// launchExpertDownNvfp4Few_4Add: kernels/h200/base/nvfp4/experts_few.toml:111, order few.
+// launchExpertDownNvfp4Few_4Add: kernels/h200/base/nvfp4/experts_few.toml, order few.
 func (s *Set) launchExpertDownNvfp4Few_4Add(q op.Stream, a op.ExpertDownAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertDownAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[171], g)
+		q.Launch(s.kernels[kernelExpertDownNvfp4Few_4Add], g)
 	}
 }
 
-// launchExpertDownNvfp4TilesAdd: kernels/h200/base/nvfp4/experts_few.toml:124, order few.
+// launchExpertDownNvfp4TilesAdd: kernels/h200/base/nvfp4/experts_few.toml, order few.
 func (s *Set) launchExpertDownNvfp4TilesAdd(q op.Stream, a op.ExpertDownAdd) {
 	b := argumentsExpertDownAdd{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	*(*argumentsExpertDownAdd)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[172], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[kernelExpertDownNvfp4TilesAdd_0], op.Grid{X: 132, Y: 1, Z: 1})
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 1023) / 1024), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsExpertDownAdd)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[173], g)
+		q.Launch(s.kernels[kernelExpertDownNvfp4TilesAdd_1], g)
 	}
 }
 
-// launchExpertDownQ6KTiles_16Add: kernels/h200/frag/experts_16.toml:15, order few.
+// launchExpertDownQ6KTiles_16Add: kernels/h200/frag/experts_16.toml, order few.
 func (s *Set) launchExpertDownQ6KTiles_16Add(q op.Stream, a op.ExpertDownAdd) {
 	b := argumentsExpertDownAdd{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	*(*argumentsExpertDownAdd)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[174], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[kernelExpertDownQ6KTiles_16Add_0], op.Grid{X: 132, Y: 1, Z: 1})
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 1023) / 1024), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsExpertDownAdd)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[175], g)
+		q.Launch(s.kernels[kernelExpertDownQ6KTiles_16Add_1], g)
 	}
 }
 
-// launchExpertDownQ6KOneAdd: kernels/h200/frag/experts_few.toml:62, order few.
+// launchExpertDownQ6KOneAdd: kernels/h200/frag/experts_few.toml, order few.
 func (s *Set) launchExpertDownQ6KOneAdd(q op.Stream, a op.ExpertDownAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertDownAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[176], g)
+		q.Launch(s.kernels[kernelExpertDownQ6KOneAdd], g)
 	}
 }
 
-// launchExpertDownQ6KFew_4Add: kernels/h200/frag/experts_few.toml:75, order few.
+// launchExpertDownQ6KFew_4Add: kernels/h200/frag/experts_few.toml, order few.
 func (s *Set) launchExpertDownQ6KFew_4Add(q op.Stream, a op.ExpertDownAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertDownAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[177], g)
+		q.Launch(s.kernels[kernelExpertDownQ6KFew_4Add], g)
 	}
 }
 
-// launchExpertDownQ6KTilesAdd: kernels/h200/frag/experts_few.toml:88, order few.
+// launchExpertDownQ6KTilesAdd: kernels/h200/frag/experts_few.toml, order few.
 func (s *Set) launchExpertDownQ6KTilesAdd(q op.Stream, a op.ExpertDownAdd) {
 	b := argumentsExpertDownAdd{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	*(*argumentsExpertDownAdd)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[178], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[kernelExpertDownQ6KTilesAdd_0], op.Grid{X: 132, Y: 1, Z: 1})
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 1023) / 1024), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsExpertDownAdd)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[179], g)
+		q.Launch(s.kernels[kernelExpertDownQ6KTilesAdd_1], g)
 	}
 }
 
-// launchExpertDownBf16Tiles_16Norm: kernels/h200/frag/experts_16.toml:35.
+// launchExpertDownBf16Tiles_16Norm: kernels/h200/frag/experts_16.toml.
 func (s *Set) launchExpertDownBf16Tiles_16Norm(q op.Stream, a op.ExpertDownNorm) {
 	b := argumentsExpertDownNorm{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	*(*argumentsExpertDownNorm)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[180], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[kernelExpertDownBf16Tiles_16Norm_0], op.Grid{X: 132, Y: 1, Z: 1})
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertDownNorm)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[181], g)
+		q.Launch(s.kernels[kernelExpertDownBf16Tiles_16Norm_1], g)
 	}
 }
 
-// launchExpertDownBf16TilesNorm: kernels/h200/base/bf16/experts_few.toml:154.
+// launchExpertDownBf16TilesNorm: kernels/h200/base/bf16/experts_few.toml.
 func (s *Set) launchExpertDownBf16TilesNorm(q op.Stream, a op.ExpertDownNorm) {
 	b := argumentsExpertDownNorm{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	*(*argumentsExpertDownNorm)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[182], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[kernelExpertDownBf16TilesNorm_0], op.Grid{X: 132, Y: 1, Z: 1})
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertDownNorm)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[183], g)
+		q.Launch(s.kernels[kernelExpertDownBf16TilesNorm_1], g)
 	}
 }
 
-// launchExpertDownQ8_0Tiles_16Norm: kernels/h200/frag/experts_16.toml:35.
+// launchExpertDownQ8_0Tiles_16Norm: kernels/h200/frag/experts_16.toml.
 func (s *Set) launchExpertDownQ8_0Tiles_16Norm(q op.Stream, a op.ExpertDownNorm) {
 	b := argumentsExpertDownNorm{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	*(*argumentsExpertDownNorm)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[184], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[kernelExpertDownQ8_0Tiles_16Norm_0], op.Grid{X: 132, Y: 1, Z: 1})
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertDownNorm)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[185], g)
+		q.Launch(s.kernels[kernelExpertDownQ8_0Tiles_16Norm_1], g)
 	}
 }
 
-// launchExpertDownQ8_0TilesNorm: kernels/h200/base/q8_0/experts_few.toml:106.
+// launchExpertDownQ8_0TilesNorm: kernels/h200/base/q8_0/experts_few.toml.
 func (s *Set) launchExpertDownQ8_0TilesNorm(q op.Stream, a op.ExpertDownNorm) {
 	b := argumentsExpertDownNorm{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	*(*argumentsExpertDownNorm)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[186], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[kernelExpertDownQ8_0TilesNorm_0], op.Grid{X: 132, Y: 1, Z: 1})
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertDownNorm)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[187], g)
+		q.Launch(s.kernels[kernelExpertDownQ8_0TilesNorm_1], g)
 	}
 }
 
-// launchExpertDownQ4_0Tiles_16Norm: kernels/h200/frag/experts_16.toml:35.
+// launchExpertDownQ4_0Tiles_16Norm: kernels/h200/frag/experts_16.toml.
 func (s *Set) launchExpertDownQ4_0Tiles_16Norm(q op.Stream, a op.ExpertDownNorm) {
 	b := argumentsExpertDownNorm{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	*(*argumentsExpertDownNorm)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[188], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[kernelExpertDownQ4_0Tiles_16Norm_0], op.Grid{X: 132, Y: 1, Z: 1})
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertDownNorm)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[189], g)
+		q.Launch(s.kernels[kernelExpertDownQ4_0Tiles_16Norm_1], g)
 	}
 }
 
-// launchExpertDownQ4_0TilesNorm: kernels/h200/frag/experts_few.toml:108.
+// launchExpertDownQ4_0TilesNorm: kernels/h200/frag/experts_few.toml.
 func (s *Set) launchExpertDownQ4_0TilesNorm(q op.Stream, a op.ExpertDownNorm) {
 	b := argumentsExpertDownNorm{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	*(*argumentsExpertDownNorm)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[190], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[kernelExpertDownQ4_0TilesNorm_0], op.Grid{X: 132, Y: 1, Z: 1})
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertDownNorm)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[191], g)
+		q.Launch(s.kernels[kernelExpertDownQ4_0TilesNorm_1], g)
 	}
 }
 
-// launchExpertDownQ4_1Tiles_16Norm: kernels/h200/frag/experts_16.toml:35.
+// launchExpertDownQ4_1Tiles_16Norm: kernels/h200/frag/experts_16.toml.
 func (s *Set) launchExpertDownQ4_1Tiles_16Norm(q op.Stream, a op.ExpertDownNorm) {
 	b := argumentsExpertDownNorm{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	*(*argumentsExpertDownNorm)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[192], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[kernelExpertDownQ4_1Tiles_16Norm_0], op.Grid{X: 132, Y: 1, Z: 1})
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertDownNorm)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[193], g)
+		q.Launch(s.kernels[kernelExpertDownQ4_1Tiles_16Norm_1], g)
 	}
 }
 
-// launchExpertDownQ4_1TilesNorm: kernels/h200/frag/experts_few.toml:108.
+// launchExpertDownQ4_1TilesNorm: kernels/h200/frag/experts_few.toml.
 func (s *Set) launchExpertDownQ4_1TilesNorm(q op.Stream, a op.ExpertDownNorm) {
 	b := argumentsExpertDownNorm{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	*(*argumentsExpertDownNorm)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[194], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[kernelExpertDownQ4_1TilesNorm_0], op.Grid{X: 132, Y: 1, Z: 1})
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertDownNorm)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[195], g)
+		q.Launch(s.kernels[kernelExpertDownQ4_1TilesNorm_1], g)
 	}
 }
 
-// launchExpertDownF8Tiles_16Norm: kernels/h200/frag/experts_16.toml:35.
+// launchExpertDownF8Tiles_16Norm: kernels/h200/frag/experts_16.toml.
 func (s *Set) launchExpertDownF8Tiles_16Norm(q op.Stream, a op.ExpertDownNorm) {
 	b := argumentsExpertDownNorm{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	*(*argumentsExpertDownNorm)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[196], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[kernelExpertDownF8Tiles_16Norm_0], op.Grid{X: 132, Y: 1, Z: 1})
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertDownNorm)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[197], g)
+		q.Launch(s.kernels[kernelExpertDownF8Tiles_16Norm_1], g)
 	}
 }
 
-// launchExpertDownF8TilesNorm: kernels/h200/base/f8/experts_few.toml:106.
+// launchExpertDownF8TilesNorm: kernels/h200/base/f8/experts_few.toml.
 func (s *Set) launchExpertDownF8TilesNorm(q op.Stream, a op.ExpertDownNorm) {
 	b := argumentsExpertDownNorm{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	*(*argumentsExpertDownNorm)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[198], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[kernelExpertDownF8TilesNorm_0], op.Grid{X: 132, Y: 1, Z: 1})
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertDownNorm)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[199], g)
+		q.Launch(s.kernels[kernelExpertDownF8TilesNorm_1], g)
 	}
 }
 
-// launchExpertDownF8blockTiles_16Norm: kernels/h200/frag/experts_16.toml:35.
+// launchExpertDownF8blockTiles_16Norm: kernels/h200/frag/experts_16.toml.
 func (s *Set) launchExpertDownF8blockTiles_16Norm(q op.Stream, a op.ExpertDownNorm) {
 	b := argumentsExpertDownNorm{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	*(*argumentsExpertDownNorm)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[200], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[kernelExpertDownF8blockTiles_16Norm_0], op.Grid{X: 132, Y: 1, Z: 1})
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertDownNorm)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[201], g)
+		q.Launch(s.kernels[kernelExpertDownF8blockTiles_16Norm_1], g)
 	}
 }
 
-// launchExpertDownF8blockTilesNorm: kernels/h200/base/f8block/experts_few.toml:133.
+// launchExpertDownF8blockTilesNorm: kernels/h200/base/f8block/experts_few.toml.
 func (s *Set) launchExpertDownF8blockTilesNorm(q op.Stream, a op.ExpertDownNorm) {
 	b := argumentsExpertDownNorm{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	*(*argumentsExpertDownNorm)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[202], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[kernelExpertDownF8blockTilesNorm_0], op.Grid{X: 132, Y: 1, Z: 1})
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertDownNorm)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[203], g)
+		q.Launch(s.kernels[kernelExpertDownF8blockTilesNorm_1], g)
 	}
 }
 
-// launchExpertDownNvfp4Tiles_16Norm: kernels/h200/frag/experts_16.toml:35.
+// launchExpertDownNvfp4Tiles_16Norm: kernels/h200/frag/experts_16.toml.
 func (s *Set) launchExpertDownNvfp4Tiles_16Norm(q op.Stream, a op.ExpertDownNorm) {
 	b := argumentsExpertDownNorm{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	*(*argumentsExpertDownNorm)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[204], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[kernelExpertDownNvfp4Tiles_16Norm_0], op.Grid{X: 132, Y: 1, Z: 1})
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertDownNorm)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[205], g)
+		q.Launch(s.kernels[kernelExpertDownNvfp4Tiles_16Norm_1], g)
 	}
 }
 
-// launchExpertDownNvfp4TilesNorm: kernels/h200/base/nvfp4/experts_few.toml:143.
+// launchExpertDownNvfp4TilesNorm: kernels/h200/base/nvfp4/experts_few.toml.
 func (s *Set) launchExpertDownNvfp4TilesNorm(q op.Stream, a op.ExpertDownNorm) {
 	b := argumentsExpertDownNorm{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	*(*argumentsExpertDownNorm)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[206], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[kernelExpertDownNvfp4TilesNorm_0], op.Grid{X: 132, Y: 1, Z: 1})
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertDownNorm)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[207], g)
+		q.Launch(s.kernels[kernelExpertDownNvfp4TilesNorm_1], g)
 	}
 }
 
-// launchExpertDownQ6KTiles_16Norm: kernels/h200/frag/experts_16.toml:35.
+// launchExpertDownQ6KTiles_16Norm: kernels/h200/frag/experts_16.toml.
 func (s *Set) launchExpertDownQ6KTiles_16Norm(q op.Stream, a op.ExpertDownNorm) {
 	b := argumentsExpertDownNorm{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	*(*argumentsExpertDownNorm)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[208], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[kernelExpertDownQ6KTiles_16Norm_0], op.Grid{X: 132, Y: 1, Z: 1})
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertDownNorm)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[209], g)
+		q.Launch(s.kernels[kernelExpertDownQ6KTiles_16Norm_1], g)
 	}
 }
 
-// launchExpertDownQ6KTilesNorm: kernels/h200/frag/experts_few.toml:108.
+// launchExpertDownQ6KTilesNorm: kernels/h200/frag/experts_few.toml.
 func (s *Set) launchExpertDownQ6KTilesNorm(q op.Stream, a op.ExpertDownNorm) {
 	b := argumentsExpertDownNorm{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	*(*argumentsExpertDownNorm)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[210], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[kernelExpertDownQ6KTilesNorm_0], op.Grid{X: 132, Y: 1, Z: 1})
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertDownNorm)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[211], g)
+		q.Launch(s.kernels[kernelExpertDownQ6KTilesNorm_1], g)
 	}
 }
 
-// launchExpertUpBf16Tiles_16: kernels/h200/frag/experts_16.toml:3, order few.
+// launchExpertUpBf16Tiles_16: kernels/h200/frag/experts_16.toml, order few.
 func (s *Set) launchExpertUpBf16Tiles_16(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[212], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[kernelExpertUpBf16Tiles_16], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
-// launchExpertUpBf16Wide_128: kernels/h200/base/bf16/experts_wide.toml:2, order wide.
+// launchExpertUpBf16Wide_128: kernels/h200/base/bf16/experts_wide.toml, order wide.
 func (s *Set) launchExpertUpBf16Wide_128(q op.Stream, a op.ExpertUp) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+255)/256*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/128))), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[213], g)
+		q.Launch(s.kernels[kernelExpertUpBf16Wide_128], g)
 	}
 }
 
-// launchExpertUpBf16Wide_64: kernels/h200/base/bf16/experts_wide.toml:14, order wide.
+// launchExpertUpBf16Wide_64: kernels/h200/base/bf16/experts_wide.toml, order wide.
 func (s *Set) launchExpertUpBf16Wide_64(q op.Stream, a op.ExpertUp) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+255)/256*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/64))), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[214], g)
+		q.Launch(s.kernels[kernelExpertUpBf16Wide_64], g)
 	}
 }
 
-// launchExpertUpBf16Few_1: kernels/h200/base/bf16/experts_few.toml:50, order few.
+// launchExpertUpBf16Few_1: kernels/h200/base/bf16/experts_few.toml, order few.
 func (s *Set) launchExpertUpBf16Few_1(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[215], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[kernelExpertUpBf16Few_1], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
-// launchExpertUpBf16Tiles: kernels/h200/base/bf16/experts_few.toml:62, order few.
+// launchExpertUpBf16Tiles: kernels/h200/base/bf16/experts_few.toml, order few.
 func (s *Set) launchExpertUpBf16Tiles(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[216], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[kernelExpertUpBf16Tiles], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
-// launchExpertUpBf16_8: kernels/h200/base/bf16/experts_few.toml:74, order few.
+// launchExpertUpBf16_8: kernels/h200/base/bf16/experts_few.toml, order few.
 func (s *Set) launchExpertUpBf16_8(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[217], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[kernelExpertUpBf16_8], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
-// launchExpertUpBf16_32: kernels/h200/base/bf16/experts_few.toml:86, order few.
+// launchExpertUpBf16_32: kernels/h200/base/bf16/experts_few.toml, order few.
 func (s *Set) launchExpertUpBf16_32(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[218], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[kernelExpertUpBf16_32], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
-// launchExpertUpBf16Odd: kernels/h200/base/bf16/experts_few.toml:98, order few.
+// launchExpertUpBf16Odd: kernels/h200/base/bf16/experts_few.toml, order few.
 func (s *Set) launchExpertUpBf16Odd(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[219], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[kernelExpertUpBf16Odd], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
-// launchExpertUpQ8_0Tiles_16: kernels/h200/frag/experts_16.toml:3, order few.
+// launchExpertUpQ8_0Tiles_16: kernels/h200/frag/experts_16.toml, order few.
 func (s *Set) launchExpertUpQ8_0Tiles_16(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[220], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[kernelExpertUpQ8_0Tiles_16], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
-// launchExpertUpQ8_0Wide_128: kernels/h200/frag/experts_wide.toml:3, order wide.
+// launchExpertUpQ8_0Wide_128: kernels/h200/frag/experts_wide.toml, order wide.
 func (s *Set) launchExpertUpQ8_0Wide_128(q op.Stream, a op.ExpertUp) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+255)/256*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/128))), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[221], g)
+		q.Launch(s.kernels[kernelExpertUpQ8_0Wide_128], g)
 	}
 }
 
-// launchExpertUpQ8_0Wide_64: kernels/h200/frag/experts_wide.toml:15, order wide.
+// launchExpertUpQ8_0Wide_64: kernels/h200/frag/experts_wide.toml, order wide.
 func (s *Set) launchExpertUpQ8_0Wide_64(q op.Stream, a op.ExpertUp) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+255)/256*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/64))), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[222], g)
+		q.Launch(s.kernels[kernelExpertUpQ8_0Wide_64], g)
 	}
 }
 
-// launchExpertUpQ8_0Few_1: kernels/h200/base/q8_0/experts_few.toml:2, order few.
+// launchExpertUpQ8_0Few_1: kernels/h200/base/q8_0/experts_few.toml, order few.
 func (s *Set) launchExpertUpQ8_0Few_1(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[223], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[kernelExpertUpQ8_0Few_1], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
-// launchExpertUpQ8_0Tiles: kernels/h200/base/q8_0/experts_few.toml:14, order few.
+// launchExpertUpQ8_0Tiles: kernels/h200/base/q8_0/experts_few.toml, order few.
 func (s *Set) launchExpertUpQ8_0Tiles(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[224], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[kernelExpertUpQ8_0Tiles], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
-// launchExpertUpQ8_0_8: kernels/h200/base/q8_0/experts_few.toml:26, order few.
+// launchExpertUpQ8_0_8: kernels/h200/base/q8_0/experts_few.toml, order few.
 func (s *Set) launchExpertUpQ8_0_8(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[225], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[kernelExpertUpQ8_0_8], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
-// launchExpertUpQ8_0_32: kernels/h200/base/q8_0/experts_few.toml:38, order few.
+// launchExpertUpQ8_0_32: kernels/h200/base/q8_0/experts_few.toml, order few.
 func (s *Set) launchExpertUpQ8_0_32(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[226], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[kernelExpertUpQ8_0_32], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
-// launchExpertUpQ8_0Odd: kernels/h200/base/q8_0/experts_few.toml:50, order few.
+// launchExpertUpQ8_0Odd: kernels/h200/base/q8_0/experts_few.toml, order few.
 func (s *Set) launchExpertUpQ8_0Odd(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[227], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[kernelExpertUpQ8_0Odd], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
-// launchExpertUpQ4_0Tiles_16: kernels/h200/frag/experts_16.toml:3, order few.
+// launchExpertUpQ4_0Tiles_16: kernels/h200/frag/experts_16.toml, order few.
 func (s *Set) launchExpertUpQ4_0Tiles_16(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[228], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[kernelExpertUpQ4_0Tiles_16], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
-// launchExpertUpQ4_0Wide_128: kernels/h200/frag/experts_wide.toml:3, order wide.
+// launchExpertUpQ4_0Wide_128: kernels/h200/frag/experts_wide.toml, order wide.
 func (s *Set) launchExpertUpQ4_0Wide_128(q op.Stream, a op.ExpertUp) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+255)/256*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/128))), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[229], g)
+		q.Launch(s.kernels[kernelExpertUpQ4_0Wide_128], g)
 	}
 }
 
-// launchExpertUpQ4_0Wide_64: kernels/h200/frag/experts_wide.toml:15, order wide.
+// launchExpertUpQ4_0Wide_64: kernels/h200/frag/experts_wide.toml, order wide.
 func (s *Set) launchExpertUpQ4_0Wide_64(q op.Stream, a op.ExpertUp) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+255)/256*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/64))), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[230], g)
+		q.Launch(s.kernels[kernelExpertUpQ4_0Wide_64], g)
 	}
 }
 
-// launchExpertUpQ4_0Few_1: kernels/h200/frag/experts_few.toml:3, order few.
+// launchExpertUpQ4_0Few_1: kernels/h200/frag/experts_few.toml, order few.
 func (s *Set) launchExpertUpQ4_0Few_1(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[231], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[kernelExpertUpQ4_0Few_1], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
-// launchExpertUpQ4_0Tiles: kernels/h200/frag/experts_few.toml:15, order few.
+// launchExpertUpQ4_0Tiles: kernels/h200/frag/experts_few.toml, order few.
 func (s *Set) launchExpertUpQ4_0Tiles(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[232], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[kernelExpertUpQ4_0Tiles], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
-// launchExpertUpQ4_0_8: kernels/h200/frag/experts_few.toml:27, order few.
+// launchExpertUpQ4_0_8: kernels/h200/frag/experts_few.toml, order few.
 func (s *Set) launchExpertUpQ4_0_8(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[233], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[kernelExpertUpQ4_0_8], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
-// launchExpertUpQ4_0_32: kernels/h200/frag/experts_few.toml:39, order few.
+// launchExpertUpQ4_0_32: kernels/h200/frag/experts_few.toml, order few.
 func (s *Set) launchExpertUpQ4_0_32(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[234], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[kernelExpertUpQ4_0_32], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
-// launchExpertUpQ4_0Odd: kernels/h200/frag/experts_few.toml:51, order few.
+// launchExpertUpQ4_0Odd: kernels/h200/frag/experts_few.toml, order few.
 func (s *Set) launchExpertUpQ4_0Odd(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[235], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[kernelExpertUpQ4_0Odd], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
-// launchExpertUpQ4_1Tiles_16: kernels/h200/frag/experts_16.toml:3, order few.
+// launchExpertUpQ4_1Tiles_16: kernels/h200/frag/experts_16.toml, order few.
 func (s *Set) launchExpertUpQ4_1Tiles_16(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[236], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[kernelExpertUpQ4_1Tiles_16], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
-// launchExpertUpQ4_1Wide_128: kernels/h200/frag/experts_wide.toml:3, order wide.
+// launchExpertUpQ4_1Wide_128: kernels/h200/frag/experts_wide.toml, order wide.
 func (s *Set) launchExpertUpQ4_1Wide_128(q op.Stream, a op.ExpertUp) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+255)/256*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/128))), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[237], g)
+		q.Launch(s.kernels[kernelExpertUpQ4_1Wide_128], g)
 	}
 }
 
-// launchExpertUpQ4_1Wide_64: kernels/h200/frag/experts_wide.toml:15, order wide.
+// launchExpertUpQ4_1Wide_64: kernels/h200/frag/experts_wide.toml, order wide.
 func (s *Set) launchExpertUpQ4_1Wide_64(q op.Stream, a op.ExpertUp) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+255)/256*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/64))), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[238], g)
+		q.Launch(s.kernels[kernelExpertUpQ4_1Wide_64], g)
 	}
 }
 
-// launchExpertUpQ4_1Few_1: kernels/h200/frag/experts_few.toml:3, order few.
+// launchExpertUpQ4_1Few_1: kernels/h200/frag/experts_few.toml, order few.
 func (s *Set) launchExpertUpQ4_1Few_1(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[239], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[kernelExpertUpQ4_1Few_1], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
-// launchExpertUpQ4_1Tiles: kernels/h200/frag/experts_few.toml:15, order few.
+// launchExpertUpQ4_1Tiles: kernels/h200/frag/experts_few.toml, order few.
 func (s *Set) launchExpertUpQ4_1Tiles(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[240], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[kernelExpertUpQ4_1Tiles], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
-// launchExpertUpQ4_1_8: kernels/h200/frag/experts_few.toml:27, order few.
+// launchExpertUpQ4_1_8: kernels/h200/frag/experts_few.toml, order few.
 func (s *Set) launchExpertUpQ4_1_8(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[241], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[kernelExpertUpQ4_1_8], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
-// launchExpertUpQ4_1_32: kernels/h200/frag/experts_few.toml:39, order few.
+// launchExpertUpQ4_1_32: kernels/h200/frag/experts_few.toml, order few.
 func (s *Set) launchExpertUpQ4_1_32(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[242], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[kernelExpertUpQ4_1_32], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
-// launchExpertUpQ4_1Odd: kernels/h200/frag/experts_few.toml:51, order few.
+// launchExpertUpQ4_1Odd: kernels/h200/frag/experts_few.toml, order few.
 func (s *Set) launchExpertUpQ4_1Odd(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[243], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[kernelExpertUpQ4_1Odd], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
-// launchExpertUpF8Tiles_16: kernels/h200/frag/experts_16.toml:3, order few.
+// launchExpertUpF8Tiles_16: kernels/h200/frag/experts_16.toml, order few.
 func (s *Set) launchExpertUpF8Tiles_16(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[244], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[kernelExpertUpF8Tiles_16], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
-// launchExpertUpF8Wide_128: kernels/h200/frag/experts_wide.toml:3, order wide.
+// launchExpertUpF8Wide_128: kernels/h200/frag/experts_wide.toml, order wide.
 func (s *Set) launchExpertUpF8Wide_128(q op.Stream, a op.ExpertUp) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+255)/256*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/128))), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[245], g)
+		q.Launch(s.kernels[kernelExpertUpF8Wide_128], g)
 	}
 }
 
-// launchExpertUpF8Wide_64: kernels/h200/frag/experts_wide.toml:15, order wide.
+// launchExpertUpF8Wide_64: kernels/h200/frag/experts_wide.toml, order wide.
 func (s *Set) launchExpertUpF8Wide_64(q op.Stream, a op.ExpertUp) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+255)/256*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/64))), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[246], g)
+		q.Launch(s.kernels[kernelExpertUpF8Wide_64], g)
 	}
 }
 
-// launchExpertUpF8Few_1: kernels/h200/base/f8/experts_few.toml:2, order few.
+// launchExpertUpF8Few_1: kernels/h200/base/f8/experts_few.toml, order few.
 func (s *Set) launchExpertUpF8Few_1(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[247], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[kernelExpertUpF8Few_1], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
-// launchExpertUpF8Tiles: kernels/h200/base/f8/experts_few.toml:14, order few.
+// launchExpertUpF8Tiles: kernels/h200/base/f8/experts_few.toml, order few.
 func (s *Set) launchExpertUpF8Tiles(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[248], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[kernelExpertUpF8Tiles], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
-// launchExpertUpF8_8: kernels/h200/base/f8/experts_few.toml:26, order few.
+// launchExpertUpF8_8: kernels/h200/base/f8/experts_few.toml, order few.
 func (s *Set) launchExpertUpF8_8(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[249], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[kernelExpertUpF8_8], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
-// launchExpertUpF8_32: kernels/h200/base/f8/experts_few.toml:38, order few.
+// launchExpertUpF8_32: kernels/h200/base/f8/experts_few.toml, order few.
 func (s *Set) launchExpertUpF8_32(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[250], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[kernelExpertUpF8_32], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
-// launchExpertUpF8Odd: kernels/h200/base/f8/experts_few.toml:50, order few.
+// launchExpertUpF8Odd: kernels/h200/base/f8/experts_few.toml, order few.
 func (s *Set) launchExpertUpF8Odd(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[251], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[kernelExpertUpF8Odd], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
-// launchExpertUpF8blockTiles_16: kernels/h200/frag/experts_16.toml:3, order few.
+// launchExpertUpF8blockTiles_16: kernels/h200/frag/experts_16.toml, order few.
 func (s *Set) launchExpertUpF8blockTiles_16(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[252], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[kernelExpertUpF8blockTiles_16], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
-// launchExpertUpF8blockE4m3_128: kernels/h200/base/f8block/experts_wide.toml:2, order e4m3, activations rounded to e4m3x128.
+// launchExpertUpF8blockE4m3_128: kernels/h200/base/f8block/experts_wide.toml, order e4m3, activations rounded to e4m3x128.
 func (s *Set) launchExpertUpF8blockE4m3_128(q op.Stream, a op.ExpertUp) {
 	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32 * 33))}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*(int64(a.W.Cols)/16) + 255) / 256), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertUp)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[253], g)
+		q.Launch(s.kernels[kernelExpertUpF8blockE4m3_128_0], g)
 	}
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+127)/128*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/128))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertUp)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[254], g)
+		q.Launch(s.kernels[kernelExpertUpF8blockE4m3_128_1], g)
 	}
 }
 
-// launchExpertUpF8blockE4m3_64: kernels/h200/base/f8block/experts_wide.toml:21, order e4m3, activations rounded to e4m3x128.
+// launchExpertUpF8blockE4m3_64: kernels/h200/base/f8block/experts_wide.toml, order e4m3, activations rounded to e4m3x128.
 func (s *Set) launchExpertUpF8blockE4m3_64(q op.Stream, a op.ExpertUp) {
 	b := argumentsExpertUp{a, q.Scratch(int64(a.Rows) * (int64(a.W.Cols) / 32 * 33))}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*(int64(a.W.Cols)/16) + 255) / 256), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertUp)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[255], g)
+		q.Launch(s.kernels[kernelExpertUpF8blockE4m3_64_0], g)
 	}
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+127)/128*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/64))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertUp)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[256], g)
+		q.Launch(s.kernels[kernelExpertUpF8blockE4m3_64_1], g)
 	}
 }
 
-// launchExpertUpF8blockWide: kernels/h200/base/f8block/experts_wide.toml:86, order wide.
+// launchExpertUpF8blockWide: kernels/h200/base/f8block/experts_wide.toml, order wide.
 func (s *Set) launchExpertUpF8blockWide(q op.Stream, a op.ExpertUp) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+255)/256*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/64))), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[257], g)
+		q.Launch(s.kernels[kernelExpertUpF8blockWide], g)
 	}
 }
 
-// launchExpertUpF8blockFew_1: kernels/h200/base/f8block/experts_few.toml:2, order few.
+// launchExpertUpF8blockFew_1: kernels/h200/base/f8block/experts_few.toml, order few.
 func (s *Set) launchExpertUpF8blockFew_1(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[258], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[kernelExpertUpF8blockFew_1], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
-// launchExpertUpF8blockFew_4: kernels/h200/base/f8block/experts_few.toml:14, order few.
+// launchExpertUpF8blockFew_4: kernels/h200/base/f8block/experts_few.toml, order few.
 func (s *Set) launchExpertUpF8blockFew_4(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[259], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[kernelExpertUpF8blockFew_4], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
-// launchExpertUpF8blockTilesMany: kernels/h200/base/f8block/experts_few.toml:27, order few.
+// launchExpertUpF8blockTilesMany: kernels/h200/base/f8block/experts_few.toml, order few.
 func (s *Set) launchExpertUpF8blockTilesMany(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[260], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[kernelExpertUpF8blockTilesMany], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
-// launchExpertUpF8blockTiles: kernels/h200/base/f8block/experts_few.toml:39, order few.
+// launchExpertUpF8blockTiles: kernels/h200/base/f8block/experts_few.toml, order few.
 func (s *Set) launchExpertUpF8blockTiles(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[261], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[kernelExpertUpF8blockTiles], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
-// launchExpertUpF8block_8: kernels/h200/base/f8block/experts_few.toml:51, order few.
+// launchExpertUpF8block_8: kernels/h200/base/f8block/experts_few.toml, order few.
 func (s *Set) launchExpertUpF8block_8(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[262], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[kernelExpertUpF8block_8], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
-// launchExpertUpF8block_32: kernels/h200/base/f8block/experts_few.toml:63, order few.
+// launchExpertUpF8block_32: kernels/h200/base/f8block/experts_few.toml, order few.
 func (s *Set) launchExpertUpF8block_32(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[263], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[kernelExpertUpF8block_32], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
-// launchExpertUpF8blockOdd: kernels/h200/base/f8block/experts_few.toml:76, order few.
+// launchExpertUpF8blockOdd: kernels/h200/base/f8block/experts_few.toml, order few.
 func (s *Set) launchExpertUpF8blockOdd(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[264], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[kernelExpertUpF8blockOdd], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
-// launchExpertUpNvfp4Tiles_16: kernels/h200/frag/experts_16.toml:3, order few.
+// launchExpertUpNvfp4Tiles_16: kernels/h200/frag/experts_16.toml, order few.
 func (s *Set) launchExpertUpNvfp4Tiles_16(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[265], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[kernelExpertUpNvfp4Tiles_16], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
-// launchExpertUpNvfp4Wide_128: kernels/h200/frag/experts_wide.toml:3, order wide.
+// launchExpertUpNvfp4Wide_128: kernels/h200/frag/experts_wide.toml, order wide.
 func (s *Set) launchExpertUpNvfp4Wide_128(q op.Stream, a op.ExpertUp) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+255)/256*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/128))), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[266], g)
+		q.Launch(s.kernels[kernelExpertUpNvfp4Wide_128], g)
 	}
 }
 
-// launchExpertUpNvfp4Wide_64: kernels/h200/frag/experts_wide.toml:15, order wide.
+// launchExpertUpNvfp4Wide_64: kernels/h200/frag/experts_wide.toml, order wide.
 func (s *Set) launchExpertUpNvfp4Wide_64(q op.Stream, a op.ExpertUp) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+255)/256*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/64))), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[267], g)
+		q.Launch(s.kernels[kernelExpertUpNvfp4Wide_64], g)
 	}
 }
 
-// launchExpertUpNvfp4Spread_4: kernels/h200/base/nvfp4/experts_few.toml:14, order spread.
+// launchExpertUpNvfp4Spread_4: kernels/h200/base/nvfp4/experts_few.toml, order spread.
 func (s *Set) launchExpertUpNvfp4Spread_4(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[268], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[kernelExpertUpNvfp4Spread_4], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
-// launchExpertUpNvfp4Few_1: kernels/h200/base/nvfp4/experts_few.toml:26, order few.
+// launchExpertUpNvfp4Few_1: kernels/h200/base/nvfp4/experts_few.toml, order few.
 func (s *Set) launchExpertUpNvfp4Few_1(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[269], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[kernelExpertUpNvfp4Few_1], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
-// launchExpertUpNvfp4Tiles: kernels/h200/base/nvfp4/experts_few.toml:38, order few.
+// launchExpertUpNvfp4Tiles: kernels/h200/base/nvfp4/experts_few.toml, order few.
 func (s *Set) launchExpertUpNvfp4Tiles(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[270], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[kernelExpertUpNvfp4Tiles], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
-// launchExpertUpNvfp4_8: kernels/h200/base/nvfp4/experts_few.toml:50, order few.
+// launchExpertUpNvfp4_8: kernels/h200/base/nvfp4/experts_few.toml, order few.
 func (s *Set) launchExpertUpNvfp4_8(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[271], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[kernelExpertUpNvfp4_8], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
-// launchExpertUpNvfp4_32: kernels/h200/base/nvfp4/experts_few.toml:62, order few.
+// launchExpertUpNvfp4_32: kernels/h200/base/nvfp4/experts_few.toml, order few.
 func (s *Set) launchExpertUpNvfp4_32(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[272], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[kernelExpertUpNvfp4_32], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
-// launchExpertUpNvfp4Odd: kernels/h200/base/nvfp4/experts_few.toml:74, order few.
+// launchExpertUpNvfp4Odd: kernels/h200/base/nvfp4/experts_few.toml, order few.
 func (s *Set) launchExpertUpNvfp4Odd(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[273], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[kernelExpertUpNvfp4Odd], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
-// launchExpertUpQ6KTiles_16: kernels/h200/frag/experts_16.toml:3, order few.
+// launchExpertUpQ6KTiles_16: kernels/h200/frag/experts_16.toml, order few.
 func (s *Set) launchExpertUpQ6KTiles_16(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[274], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[kernelExpertUpQ6KTiles_16], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
-// launchExpertUpQ6KWide_128: kernels/h200/frag/experts_wide.toml:3, order wide.
+// launchExpertUpQ6KWide_128: kernels/h200/frag/experts_wide.toml, order wide.
 func (s *Set) launchExpertUpQ6KWide_128(q op.Stream, a op.ExpertUp) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+255)/256*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/128))), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[275], g)
+		q.Launch(s.kernels[kernelExpertUpQ6KWide_128], g)
 	}
 }
 
-// launchExpertUpQ6KWide_64: kernels/h200/frag/experts_wide.toml:15, order wide.
+// launchExpertUpQ6KWide_64: kernels/h200/frag/experts_wide.toml, order wide.
 func (s *Set) launchExpertUpQ6KWide_64(q op.Stream, a op.ExpertUp) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+255)/256*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/64))), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[276], g)
+		q.Launch(s.kernels[kernelExpertUpQ6KWide_64], g)
 	}
 }
 
-// launchExpertUpQ6KFew_1: kernels/h200/frag/experts_few.toml:3, order few.
+// launchExpertUpQ6KFew_1: kernels/h200/frag/experts_few.toml, order few.
 func (s *Set) launchExpertUpQ6KFew_1(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[277], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[kernelExpertUpQ6KFew_1], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
-// launchExpertUpQ6KTiles: kernels/h200/frag/experts_few.toml:15, order few.
+// launchExpertUpQ6KTiles: kernels/h200/frag/experts_few.toml, order few.
 func (s *Set) launchExpertUpQ6KTiles(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[278], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[kernelExpertUpQ6KTiles], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
-// launchExpertUpQ6K_8: kernels/h200/frag/experts_few.toml:27, order few.
+// launchExpertUpQ6K_8: kernels/h200/frag/experts_few.toml, order few.
 func (s *Set) launchExpertUpQ6K_8(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[279], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[kernelExpertUpQ6K_8], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
-// launchExpertUpQ6K_32: kernels/h200/frag/experts_few.toml:39, order few.
+// launchExpertUpQ6K_32: kernels/h200/frag/experts_few.toml, order few.
 func (s *Set) launchExpertUpQ6K_32(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[280], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[kernelExpertUpQ6K_32], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
-// launchExpertUpQ6KOdd: kernels/h200/frag/experts_few.toml:51, order few.
+// launchExpertUpQ6KOdd: kernels/h200/frag/experts_few.toml, order few.
 func (s *Set) launchExpertUpQ6KOdd(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[281], op.Grid{X: 132, Y: 1, Z: 1})
+	q.Launch(s.kernels[kernelExpertUpQ6KOdd], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
-// launchFill: kernels/lib/cuda/base.toml:227.
+// launchFill: kernels/lib/cuda/base.toml.
 func (s *Set) launchFill(q op.Stream, a op.Fill) {
 	if g := (op.Grid{X: uint32((a.Count + 1023) / 1024), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Fill)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[282], g)
+		q.Launch(s.kernels[kernelFill], g)
 	}
 }
 
-// launchGatedLinearBf16Wide_256: kernels/h200/base/bf16/linear_wide.toml:17, order wide.
+// launchGatedLinearBf16Wide_256: kernels/h200/base/bf16/linear_wide.toml, order wide.
 func (s *Set) launchGatedLinearBf16Wide_256(q op.Stream, a op.GatedLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+255)/256*(int64(a.W.Rows)/256)*2)), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
@@ -5341,11 +6386,11 @@ func (s *Set) launchGatedLinearBf16Wide_256(q op.Stream, a op.GatedLinear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[283], g)
+		q.Launch(s.kernels[kernelGatedLinearBf16Wide_256], g)
 	}
 }
 
-// launchGatedLinearBf16Wide_192: kernels/h200/base/bf16/linear_wide.toml:31, order wide.
+// launchGatedLinearBf16Wide_192: kernels/h200/base/bf16/linear_wide.toml, order wide.
 func (s *Set) launchGatedLinearBf16Wide_192(q op.Stream, a op.GatedLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+191)/192*(int64(a.W.Rows)/256)*2)), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
@@ -5356,282 +6401,282 @@ func (s *Set) launchGatedLinearBf16Wide_192(q op.Stream, a op.GatedLinear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 96, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[284], g)
+		q.Launch(s.kernels[kernelGatedLinearBf16Wide_192], g)
 	}
 }
 
-// launchGatedLinearBf16_1: kernels/h200/base/bf16/linear_few.toml:199, order few.
+// launchGatedLinearBf16_1: kernels/h200/base/bf16/linear_few.toml, order few.
 func (s *Set) launchGatedLinearBf16_1(q op.Stream, a op.GatedLinear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.GatedLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[285], g)
+		q.Launch(s.kernels[kernelGatedLinearBf16_1], g)
 	}
 }
 
-// launchGatedLinearQ8_0Fixed_1: kernels/h200/frag/few.toml:41, order fixed.
+// launchGatedLinearQ8_0Fixed_1: kernels/h200/frag/few.toml, order fixed.
 func (s *Set) launchGatedLinearQ8_0Fixed_1(q op.Stream, a op.GatedLinear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.GatedLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[286], g)
+		q.Launch(s.kernels[kernelGatedLinearQ8_0Fixed_1], g)
 	}
 }
 
-// launchGatedLinearQ8_0_1: kernels/h200/frag/few.toml:115, order few.
+// launchGatedLinearQ8_0_1: kernels/h200/frag/few.toml, order few.
 func (s *Set) launchGatedLinearQ8_0_1(q op.Stream, a op.GatedLinear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.GatedLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[287], g)
+		q.Launch(s.kernels[kernelGatedLinearQ8_0_1], g)
 	}
 }
 
-// launchGatedLinearQ8_0_4: kernels/h200/frag/few.toml:127, order few.
+// launchGatedLinearQ8_0_4: kernels/h200/frag/few.toml, order few.
 func (s *Set) launchGatedLinearQ8_0_4(q op.Stream, a op.GatedLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.GatedLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[288], g)
+		q.Launch(s.kernels[kernelGatedLinearQ8_0_4], g)
 	}
 }
 
-// launchGatedLinearQ8_0_8: kernels/h200/frag/few.toml:139, order few.
+// launchGatedLinearQ8_0_8: kernels/h200/frag/few.toml, order few.
 func (s *Set) launchGatedLinearQ8_0_8(q op.Stream, a op.GatedLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.GatedLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[289], g)
+		q.Launch(s.kernels[kernelGatedLinearQ8_0_8], g)
 	}
 }
 
-// launchGatedLinearQ4_0Fixed_1: kernels/h200/frag/few.toml:41, order fixed.
+// launchGatedLinearQ4_0Fixed_1: kernels/h200/frag/few.toml, order fixed.
 func (s *Set) launchGatedLinearQ4_0Fixed_1(q op.Stream, a op.GatedLinear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.GatedLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[290], g)
+		q.Launch(s.kernels[kernelGatedLinearQ4_0Fixed_1], g)
 	}
 }
 
-// launchGatedLinearQ4_0_1: kernels/h200/frag/few.toml:115, order few.
+// launchGatedLinearQ4_0_1: kernels/h200/frag/few.toml, order few.
 func (s *Set) launchGatedLinearQ4_0_1(q op.Stream, a op.GatedLinear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.GatedLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[291], g)
+		q.Launch(s.kernels[kernelGatedLinearQ4_0_1], g)
 	}
 }
 
-// launchGatedLinearQ4_0_4: kernels/h200/frag/few.toml:127, order few.
+// launchGatedLinearQ4_0_4: kernels/h200/frag/few.toml, order few.
 func (s *Set) launchGatedLinearQ4_0_4(q op.Stream, a op.GatedLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.GatedLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[292], g)
+		q.Launch(s.kernels[kernelGatedLinearQ4_0_4], g)
 	}
 }
 
-// launchGatedLinearQ4_0_8: kernels/h200/frag/few.toml:139, order few.
+// launchGatedLinearQ4_0_8: kernels/h200/frag/few.toml, order few.
 func (s *Set) launchGatedLinearQ4_0_8(q op.Stream, a op.GatedLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.GatedLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[293], g)
+		q.Launch(s.kernels[kernelGatedLinearQ4_0_8], g)
 	}
 }
 
-// launchGatedLinearQ4_1Fixed_1: kernels/h200/frag/few.toml:41, order fixed.
+// launchGatedLinearQ4_1Fixed_1: kernels/h200/frag/few.toml, order fixed.
 func (s *Set) launchGatedLinearQ4_1Fixed_1(q op.Stream, a op.GatedLinear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.GatedLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[294], g)
+		q.Launch(s.kernels[kernelGatedLinearQ4_1Fixed_1], g)
 	}
 }
 
-// launchGatedLinearQ4_1_1: kernels/h200/frag/few.toml:115, order few.
+// launchGatedLinearQ4_1_1: kernels/h200/frag/few.toml, order few.
 func (s *Set) launchGatedLinearQ4_1_1(q op.Stream, a op.GatedLinear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.GatedLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[295], g)
+		q.Launch(s.kernels[kernelGatedLinearQ4_1_1], g)
 	}
 }
 
-// launchGatedLinearQ4_1_4: kernels/h200/frag/few.toml:127, order few.
+// launchGatedLinearQ4_1_4: kernels/h200/frag/few.toml, order few.
 func (s *Set) launchGatedLinearQ4_1_4(q op.Stream, a op.GatedLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.GatedLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[296], g)
+		q.Launch(s.kernels[kernelGatedLinearQ4_1_4], g)
 	}
 }
 
-// launchGatedLinearQ4_1_8: kernels/h200/frag/few.toml:139, order few.
+// launchGatedLinearQ4_1_8: kernels/h200/frag/few.toml, order few.
 func (s *Set) launchGatedLinearQ4_1_8(q op.Stream, a op.GatedLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.GatedLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[297], g)
+		q.Launch(s.kernels[kernelGatedLinearQ4_1_8], g)
 	}
 }
 
-// launchGatedLinearF8E4m3: kernels/h200/base/f8/linear_split.toml:79, order e4m3, activations rounded to e4m3xrow.
+// launchGatedLinearF8E4m3: kernels/h200/base/f8/linear_split.toml, order e4m3, activations rounded to e4m3xrow.
 func (s *Set) launchGatedLinearF8E4m3(q op.Stream, a op.GatedLinear) {
 	b := argumentsGatedLinear{a, q.Scratch((int64(a.Rows) + 127) / 128 * 128 * (int64(a.W.Cols) + 4))}
 	if g := (op.Grid{X: uint32(max((int64(a.Rows)+3)/4, int64(a.Rows)*(1-min(1, int64(a.Rows)/2048)*min(1, 4096/max(1, int64(a.W.Cols)))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsGatedLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[298], g)
+		q.Launch(s.kernels[kernelGatedLinearF8E4m3_0], g)
 	}
 	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+255)/256*((int64(a.W.Rows)+127)/128)*2)), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsGatedLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[299], g)
+		q.Launch(s.kernels[kernelGatedLinearF8E4m3_1], g)
 	}
 }
 
-// launchGatedLinearF8Half_1: kernels/h200/e4m3/half.toml:52, order half.
+// launchGatedLinearF8Half_1: kernels/h200/e4m3/half.toml, order half.
 func (s *Set) launchGatedLinearF8Half_1(q op.Stream, a op.GatedLinear) {
 	if g := (op.Grid{X: uint32(min(264/1, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.GatedLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[300], g)
+		q.Launch(s.kernels[kernelGatedLinearF8Half_1], g)
 	}
 }
 
-// launchGatedLinearF8_1: kernels/h200/e4m3/fused.toml:50, order few.
+// launchGatedLinearF8_1: kernels/h200/e4m3/fused.toml, order few.
 func (s *Set) launchGatedLinearF8_1(q op.Stream, a op.GatedLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.GatedLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[301], g)
+		q.Launch(s.kernels[kernelGatedLinearF8_1], g)
 	}
 }
 
-// launchGatedLinearF8_4: kernels/h200/e4m3/fused.toml:62, order few.
+// launchGatedLinearF8_4: kernels/h200/e4m3/fused.toml, order few.
 func (s *Set) launchGatedLinearF8_4(q op.Stream, a op.GatedLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.GatedLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[302], g)
+		q.Launch(s.kernels[kernelGatedLinearF8_4], g)
 	}
 }
 
-// launchGatedLinearF8_8: kernels/h200/e4m3/fused.toml:74, order few.
+// launchGatedLinearF8_8: kernels/h200/e4m3/fused.toml, order few.
 func (s *Set) launchGatedLinearF8_8(q op.Stream, a op.GatedLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.GatedLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[303], g)
+		q.Launch(s.kernels[kernelGatedLinearF8_8], g)
 	}
 }
 
-// launchGatedLinearF8blockE4m3_128x192: kernels/h200/base/f8block/linear_wide.toml:89, order e4m3, activations rounded to e4m3x128.
+// launchGatedLinearF8blockE4m3_128x192: kernels/h200/base/f8block/linear_wide.toml, order e4m3, activations rounded to e4m3x128.
 func (s *Set) launchGatedLinearF8blockE4m3_128x192(q op.Stream, a op.GatedLinear) {
 	b := argumentsGatedLinear{a, q.Scratch((int64(a.Rows) + 127) / 128 * 128 * (int64(a.W.Cols) / 32 * 33))}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*(int64(a.W.Cols)/16) + 255) / 256), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsGatedLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[304], g)
+		q.Launch(s.kernels[kernelGatedLinearF8blockE4m3_128x192_0], g)
 	}
 	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+255)/256*(int64(a.W.Rows)/192)*2)), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsGatedLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[305], g)
+		q.Launch(s.kernels[kernelGatedLinearF8blockE4m3_128x192_1], g)
 	}
 }
 
-// launchGatedLinearF8blockE4m3_128x128: kernels/h200/base/f8block/linear_wide.toml:109, order e4m3, activations rounded to e4m3x128.
+// launchGatedLinearF8blockE4m3_128x128: kernels/h200/base/f8block/linear_wide.toml, order e4m3, activations rounded to e4m3x128.
 func (s *Set) launchGatedLinearF8blockE4m3_128x128(q op.Stream, a op.GatedLinear) {
 	b := argumentsGatedLinear{a, q.Scratch((int64(a.Rows) + 127) / 128 * 128 * (int64(a.W.Cols) / 32 * 33))}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*(int64(a.W.Cols)/16) + 255) / 256), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsGatedLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[306], g)
+		q.Launch(s.kernels[kernelGatedLinearF8blockE4m3_128x128_0], g)
 	}
 	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+255)/256*((int64(a.W.Rows)+127)/128)*2)), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsGatedLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[307], g)
+		q.Launch(s.kernels[kernelGatedLinearF8blockE4m3_128x128_1], g)
 	}
 }
 
-// launchGatedLinearF8blockHalf_1: kernels/h200/e4m3/half.toml:52, order half.
+// launchGatedLinearF8blockHalf_1: kernels/h200/e4m3/half.toml, order half.
 func (s *Set) launchGatedLinearF8blockHalf_1(q op.Stream, a op.GatedLinear) {
 	if g := (op.Grid{X: uint32(min(264/2, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.GatedLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[308], g)
+		q.Launch(s.kernels[kernelGatedLinearF8blockHalf_1], g)
 	}
 }
 
-// launchGatedLinearF8block_1: kernels/h200/e4m3/fused.toml:50, order few.
+// launchGatedLinearF8block_1: kernels/h200/e4m3/fused.toml, order few.
 func (s *Set) launchGatedLinearF8block_1(q op.Stream, a op.GatedLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.GatedLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[309], g)
+		q.Launch(s.kernels[kernelGatedLinearF8block_1], g)
 	}
 }
 
-// launchGatedLinearF8block_4: kernels/h200/e4m3/fused.toml:62, order few.
+// launchGatedLinearF8block_4: kernels/h200/e4m3/fused.toml, order few.
 func (s *Set) launchGatedLinearF8block_4(q op.Stream, a op.GatedLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.GatedLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[310], g)
+		q.Launch(s.kernels[kernelGatedLinearF8block_4], g)
 	}
 }
 
-// launchGatedLinearF8block_8: kernels/h200/e4m3/fused.toml:74, order few.
+// launchGatedLinearF8block_8: kernels/h200/e4m3/fused.toml, order few.
 func (s *Set) launchGatedLinearF8block_8(q op.Stream, a op.GatedLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.GatedLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[311], g)
+		q.Launch(s.kernels[kernelGatedLinearF8block_8], g)
 	}
 }
 
-// launchGatedLinearNvfp4_1: kernels/h200/base/nvfp4/linear_few.toml:225, order spread.
+// launchGatedLinearNvfp4_1: kernels/h200/base/nvfp4/linear_few.toml, order spread.
 func (s *Set) launchGatedLinearNvfp4_1(q op.Stream, a op.GatedLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.GatedLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[312], g)
+		q.Launch(s.kernels[kernelGatedLinearNvfp4_1], g)
 	}
 }
 
-// launchGatedLinearNvfp4Spread_4: kernels/h200/base/nvfp4/linear_few.toml:237, order spread_4.
+// launchGatedLinearNvfp4Spread_4: kernels/h200/base/nvfp4/linear_few.toml, order spread_4.
 func (s *Set) launchGatedLinearNvfp4Spread_4(q op.Stream, a op.GatedLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.GatedLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[313], g)
+		q.Launch(s.kernels[kernelGatedLinearNvfp4Spread_4], g)
 	}
 }
 
-// launchGatedLinearNvfp4_4: kernels/h200/base/nvfp4/linear_few.toml:249, order few.
+// launchGatedLinearNvfp4_4: kernels/h200/base/nvfp4/linear_few.toml, order few.
 func (s *Set) launchGatedLinearNvfp4_4(q op.Stream, a op.GatedLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.GatedLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[314], g)
+		q.Launch(s.kernels[kernelGatedLinearNvfp4_4], g)
 	}
 }
 
-// launchGatedLinearNvfp4_8: kernels/h200/base/nvfp4/linear_few.toml:261, order few.
+// launchGatedLinearNvfp4_8: kernels/h200/base/nvfp4/linear_few.toml, order few.
 func (s *Set) launchGatedLinearNvfp4_8(q op.Stream, a op.GatedLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.GatedLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[315], g)
+		q.Launch(s.kernels[kernelGatedLinearNvfp4_8], g)
 	}
 }
 
-// launchGatedLinearQ6KFixed_1: kernels/h200/frag/few.toml:41, order fixed.
+// launchGatedLinearQ6KFixed_1: kernels/h200/frag/few.toml, order fixed.
 func (s *Set) launchGatedLinearQ6KFixed_1(q op.Stream, a op.GatedLinear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.GatedLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[316], g)
+		q.Launch(s.kernels[kernelGatedLinearQ6KFixed_1], g)
 	}
 }
 
-// launchGatedLinearQ6K_1: kernels/h200/frag/few.toml:115, order few.
+// launchGatedLinearQ6K_1: kernels/h200/frag/few.toml, order few.
 func (s *Set) launchGatedLinearQ6K_1(q op.Stream, a op.GatedLinear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.GatedLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[317], g)
+		q.Launch(s.kernels[kernelGatedLinearQ6K_1], g)
 	}
 }
 
-// launchGatedLinearQ6K_4: kernels/h200/frag/few.toml:127, order few.
+// launchGatedLinearQ6K_4: kernels/h200/frag/few.toml, order few.
 func (s *Set) launchGatedLinearQ6K_4(q op.Stream, a op.GatedLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.GatedLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[318], g)
+		q.Launch(s.kernels[kernelGatedLinearQ6K_4], g)
 	}
 }
 
-// launchGatedLinearQ6K_8: kernels/h200/frag/few.toml:139, order few.
+// launchGatedLinearQ6K_8: kernels/h200/frag/few.toml, order few.
 func (s *Set) launchGatedLinearQ6K_8(q op.Stream, a op.GatedLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.GatedLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[319], g)
+		q.Launch(s.kernels[kernelGatedLinearQ6K_8], g)
 	}
 }
 
-// launchLinearBf16Split_16Large: kernels/h200/base/bf16/linear_split.toml:3, order split_1.
+// launchLinearBf16Split_16Large: kernels/h200/base/bf16/linear_split.toml, order split_1.
 func (s *Set) launchLinearBf16Split_16Large(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -5642,11 +6687,11 @@ func (s *Set) launchLinearBf16Split_16Large(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[320], g)
+		q.Launch(s.kernels[kernelLinearBf16Split_16Large], g)
 	}
 }
 
-// launchLinearBf16Split_16Middle: kernels/h200/base/bf16/linear_split.toml:16, order split_4.
+// launchLinearBf16Split_16Middle: kernels/h200/base/bf16/linear_split.toml, order split_4.
 func (s *Set) launchLinearBf16Split_16Middle(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(4 * min(30, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -5657,11 +6702,11 @@ func (s *Set) launchLinearBf16Split_16Middle(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[321], g)
+		q.Launch(s.kernels[kernelLinearBf16Split_16Middle], g)
 	}
 }
 
-// launchLinearBf16Split_16Small: kernels/h200/base/bf16/linear_split.toml:31, order split_4.
+// launchLinearBf16Split_16Small: kernels/h200/base/bf16/linear_split.toml, order split_4.
 func (s *Set) launchLinearBf16Split_16Small(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(4 * ((int64(a.W.Rows) + 63) / 64)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -5672,11 +6717,11 @@ func (s *Set) launchLinearBf16Split_16Small(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[322], g)
+		q.Launch(s.kernels[kernelLinearBf16Split_16Small], g)
 	}
 }
 
-// launchLinearBf16Split_16: kernels/h200/base/bf16/linear_split.toml:46, order split_2.
+// launchLinearBf16Split_16: kernels/h200/base/bf16/linear_split.toml, order split_2.
 func (s *Set) launchLinearBf16Split_16(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(2 * ((int64(a.W.Rows) + 63) / 64)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -5687,11 +6732,11 @@ func (s *Set) launchLinearBf16Split_16(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[323], g)
+		q.Launch(s.kernels[kernelLinearBf16Split_16], g)
 	}
 }
 
-// launchLinearBf16Split_32Large: kernels/h200/base/bf16/linear_split.toml:61, order split_1.
+// launchLinearBf16Split_32Large: kernels/h200/base/bf16/linear_split.toml, order split_1.
 func (s *Set) launchLinearBf16Split_32Large(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -5702,11 +6747,11 @@ func (s *Set) launchLinearBf16Split_32Large(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[324], g)
+		q.Launch(s.kernels[kernelLinearBf16Split_32Large], g)
 	}
 }
 
-// launchLinearBf16Split_32Middle: kernels/h200/base/bf16/linear_split.toml:74, order split_4.
+// launchLinearBf16Split_32Middle: kernels/h200/base/bf16/linear_split.toml, order split_4.
 func (s *Set) launchLinearBf16Split_32Middle(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(4 * min(30, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -5717,11 +6762,11 @@ func (s *Set) launchLinearBf16Split_32Middle(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[325], g)
+		q.Launch(s.kernels[kernelLinearBf16Split_32Middle], g)
 	}
 }
 
-// launchLinearBf16Split_32: kernels/h200/base/bf16/linear_split.toml:89, order split_2.
+// launchLinearBf16Split_32: kernels/h200/base/bf16/linear_split.toml, order split_2.
 func (s *Set) launchLinearBf16Split_32(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(2 * ((int64(a.W.Rows) + 63) / 64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -5732,11 +6777,11 @@ func (s *Set) launchLinearBf16Split_32(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[326], g)
+		q.Launch(s.kernels[kernelLinearBf16Split_32], g)
 	}
 }
 
-// launchLinearBf16Split_64Large: kernels/h200/base/bf16/linear_split.toml:104, order split_1.
+// launchLinearBf16Split_64Large: kernels/h200/base/bf16/linear_split.toml, order split_1.
 func (s *Set) launchLinearBf16Split_64Large(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -5747,11 +6792,11 @@ func (s *Set) launchLinearBf16Split_64Large(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[327], g)
+		q.Launch(s.kernels[kernelLinearBf16Split_64Large], g)
 	}
 }
 
-// launchLinearBf16Split_64: kernels/h200/base/bf16/linear_split.toml:117, order split_2.
+// launchLinearBf16Split_64: kernels/h200/base/bf16/linear_split.toml, order split_2.
 func (s *Set) launchLinearBf16Split_64(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(2 * min(66, (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -5762,11 +6807,11 @@ func (s *Set) launchLinearBf16Split_64(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[328], g)
+		q.Launch(s.kernels[kernelLinearBf16Split_64], g)
 	}
 }
 
-// launchLinearBf16Split_128Small_6: kernels/h200/frag/split_128.toml:3, order split_6.
+// launchLinearBf16Split_128Small_6: kernels/h200/frag/split_128.toml, order split_6.
 func (s *Set) launchLinearBf16Split_128Small_6(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(6 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -5777,11 +6822,11 @@ func (s *Set) launchLinearBf16Split_128Small_6(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[329], g)
+		q.Launch(s.kernels[kernelLinearBf16Split_128Small_6], g)
 	}
 }
 
-// launchLinearBf16Split_128Small_4: kernels/h200/frag/split_128.toml:18, order split_4.
+// launchLinearBf16Split_128Small_4: kernels/h200/frag/split_128.toml, order split_4.
 func (s *Set) launchLinearBf16Split_128Small_4(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(4 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -5792,11 +6837,11 @@ func (s *Set) launchLinearBf16Split_128Small_4(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[330], g)
+		q.Launch(s.kernels[kernelLinearBf16Split_128Small_4], g)
 	}
 }
 
-// launchLinearBf16Split_128Narrow_3: kernels/h200/frag/split_128.toml:33, order split_3.
+// launchLinearBf16Split_128Narrow_3: kernels/h200/frag/split_128.toml, order split_3.
 func (s *Set) launchLinearBf16Split_128Narrow_3(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(3 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -5807,11 +6852,11 @@ func (s *Set) launchLinearBf16Split_128Narrow_3(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[331], g)
+		q.Launch(s.kernels[kernelLinearBf16Split_128Narrow_3], g)
 	}
 }
 
-// launchLinearBf16Split_128Middle_2: kernels/h200/frag/split_128.toml:48, order split_2.
+// launchLinearBf16Split_128Middle_2: kernels/h200/frag/split_128.toml, order split_2.
 func (s *Set) launchLinearBf16Split_128Middle_2(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(2 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -5822,11 +6867,11 @@ func (s *Set) launchLinearBf16Split_128Middle_2(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[332], g)
+		q.Launch(s.kernels[kernelLinearBf16Split_128Middle_2], g)
 	}
 }
 
-// launchLinearBf16Split_192Small_6: kernels/h200/base/bf16/split_192.toml:2, order split_6.
+// launchLinearBf16Split_192Small_6: kernels/h200/base/bf16/split_192.toml, order split_6.
 func (s *Set) launchLinearBf16Split_192Small_6(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(6 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 191) / 192), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -5837,11 +6882,11 @@ func (s *Set) launchLinearBf16Split_192Small_6(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 192, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[333], g)
+		q.Launch(s.kernels[kernelLinearBf16Split_192Small_6], g)
 	}
 }
 
-// launchLinearBf16Split_192Small_4: kernels/h200/base/bf16/split_192.toml:17, order split_4.
+// launchLinearBf16Split_192Small_4: kernels/h200/base/bf16/split_192.toml, order split_4.
 func (s *Set) launchLinearBf16Split_192Small_4(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(4 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 191) / 192), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -5852,11 +6897,11 @@ func (s *Set) launchLinearBf16Split_192Small_4(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 192, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[334], g)
+		q.Launch(s.kernels[kernelLinearBf16Split_192Small_4], g)
 	}
 }
 
-// launchLinearBf16Split_192Narrow_3: kernels/h200/base/bf16/split_192.toml:32, order split_3.
+// launchLinearBf16Split_192Narrow_3: kernels/h200/base/bf16/split_192.toml, order split_3.
 func (s *Set) launchLinearBf16Split_192Narrow_3(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(3 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 191) / 192), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -5867,11 +6912,11 @@ func (s *Set) launchLinearBf16Split_192Narrow_3(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 192, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[335], g)
+		q.Launch(s.kernels[kernelLinearBf16Split_192Narrow_3], g)
 	}
 }
 
-// launchLinearBf16Split_192Middle_2: kernels/h200/base/bf16/split_192.toml:47, order split_2.
+// launchLinearBf16Split_192Middle_2: kernels/h200/base/bf16/split_192.toml, order split_2.
 func (s *Set) launchLinearBf16Split_192Middle_2(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(2 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 191) / 192), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -5882,11 +6927,11 @@ func (s *Set) launchLinearBf16Split_192Middle_2(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 192, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[336], g)
+		q.Launch(s.kernels[kernelLinearBf16Split_192Middle_2], g)
 	}
 }
 
-// launchLinearBf16Split_192Single: kernels/h200/frag/split_192_single.toml:3, order split_1.
+// launchLinearBf16Split_192Single: kernels/h200/frag/split_192_single.toml, order split_1.
 func (s *Set) launchLinearBf16Split_192Single(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 191) / 192), Y: uint32((int64(a.Rows) + 191) / 192), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -5897,11 +6942,11 @@ func (s *Set) launchLinearBf16Split_192Single(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 192, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[337], g)
+		q.Launch(s.kernels[kernelLinearBf16Split_192Single], g)
 	}
 }
 
-// launchLinearBf16Wide_256x128: kernels/h200/base/bf16/linear_wide.toml:3, order wide.
+// launchLinearBf16Wide_256x128: kernels/h200/base/bf16/linear_wide.toml, order wide.
 func (s *Set) launchLinearBf16Wide_256x128(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+255)/256*((int64(a.W.Rows)+255)/256)*2)), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
@@ -5912,11 +6957,11 @@ func (s *Set) launchLinearBf16Wide_256x128(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[338], g)
+		q.Launch(s.kernels[kernelLinearBf16Wide_256x128], g)
 	}
 }
 
-// launchLinearBf16Wide_128x192: kernels/h200/base/bf16/linear_wide.toml:45, order wide.
+// launchLinearBf16Wide_128x192: kernels/h200/base/bf16/linear_wide.toml, order wide.
 func (s *Set) launchLinearBf16Wide_128x192(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+127)/128*((int64(a.W.Rows)+191)/192))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
@@ -5927,11 +6972,11 @@ func (s *Set) launchLinearBf16Wide_128x192(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[339], g)
+		q.Launch(s.kernels[kernelLinearBf16Wide_128x192], g)
 	}
 }
 
-// launchLinearBf16Wide_128x128: kernels/h200/base/bf16/linear_wide.toml:58, order wide.
+// launchLinearBf16Wide_128x128: kernels/h200/base/bf16/linear_wide.toml, order wide.
 func (s *Set) launchLinearBf16Wide_128x128(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+255)/256*((int64(a.W.Rows)+127)/128)*2)), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
@@ -5942,11 +6987,11 @@ func (s *Set) launchLinearBf16Wide_128x128(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[340], g)
+		q.Launch(s.kernels[kernelLinearBf16Wide_128x128], g)
 	}
 }
 
-// launchLinearBf16Wide_128x64: kernels/h200/base/bf16/linear_wide.toml:72, order wide.
+// launchLinearBf16Wide_128x64: kernels/h200/base/bf16/linear_wide.toml, order wide.
 func (s *Set) launchLinearBf16Wide_128x64(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+127)/128*((int64(a.W.Rows)+63)/64))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
@@ -5957,11 +7002,11 @@ func (s *Set) launchLinearBf16Wide_128x64(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[341], g)
+		q.Launch(s.kernels[kernelLinearBf16Wide_128x64], g)
 	}
 }
 
-// launchLinearBf16Wide_64x128: kernels/h200/base/bf16/linear_wide.toml:85, order wide.
+// launchLinearBf16Wide_64x128: kernels/h200/base/bf16/linear_wide.toml, order wide.
 func (s *Set) launchLinearBf16Wide_64x128(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+63)/64*((int64(a.W.Rows)+127)/128))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
@@ -5972,11 +7017,11 @@ func (s *Set) launchLinearBf16Wide_64x128(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[342], g)
+		q.Launch(s.kernels[kernelLinearBf16Wide_64x128], g)
 	}
 }
 
-// launchLinearBf16Wide_64x64: kernels/h200/base/bf16/linear_wide.toml:97, order wide.
+// launchLinearBf16Wide_64x64: kernels/h200/base/bf16/linear_wide.toml, order wide.
 func (s *Set) launchLinearBf16Wide_64x64(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+63)/64*((int64(a.W.Rows)+63)/64))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
@@ -5987,11 +7032,11 @@ func (s *Set) launchLinearBf16Wide_64x64(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[343], g)
+		q.Launch(s.kernels[kernelLinearBf16Wide_64x64], g)
 	}
 }
 
-// launchLinearBf16Wide_64x32: kernels/h200/base/bf16/linear_wide.toml:109, order wide.
+// launchLinearBf16Wide_64x32: kernels/h200/base/bf16/linear_wide.toml, order wide.
 func (s *Set) launchLinearBf16Wide_64x32(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+63)/64*((int64(a.W.Rows)+31)/32))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
@@ -6002,75 +7047,75 @@ func (s *Set) launchLinearBf16Wide_64x32(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[344], g)
+		q.Launch(s.kernels[kernelLinearBf16Wide_64x32], g)
 	}
 }
 
-// launchLinearBf16_1Small: kernels/h200/base/bf16/linear_few.toml:2, order few.
+// launchLinearBf16_1Small: kernels/h200/base/bf16/linear_few.toml, order few.
 func (s *Set) launchLinearBf16_1Small(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[345], g)
+		q.Launch(s.kernels[kernelLinearBf16_1Small], g)
 	}
 }
 
-// launchLinearBf16_1: kernels/h200/base/bf16/linear_few.toml:15, order few.
+// launchLinearBf16_1: kernels/h200/base/bf16/linear_few.toml, order few.
 func (s *Set) launchLinearBf16_1(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[346], g)
+		q.Launch(s.kernels[kernelLinearBf16_1], g)
 	}
 }
 
-// launchLinearBf16_1Long: kernels/h200/base/bf16/linear_few.toml:28, order few.
+// launchLinearBf16_1Long: kernels/h200/base/bf16/linear_few.toml, order few.
 func (s *Set) launchLinearBf16_1Long(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[347], g)
+		q.Launch(s.kernels[kernelLinearBf16_1Long], g)
 	}
 }
 
-// launchLinearBf16_4: kernels/h200/base/bf16/linear_few.toml:41, order few.
+// launchLinearBf16_4: kernels/h200/base/bf16/linear_few.toml, order few.
 func (s *Set) launchLinearBf16_4(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[348], g)
+		q.Launch(s.kernels[kernelLinearBf16_4], g)
 	}
 }
 
-// launchLinearBf16_4Long: kernels/h200/base/bf16/linear_few.toml:54, order few.
+// launchLinearBf16_4Long: kernels/h200/base/bf16/linear_few.toml, order few.
 func (s *Set) launchLinearBf16_4Long(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[349], g)
+		q.Launch(s.kernels[kernelLinearBf16_4Long], g)
 	}
 }
 
-// launchLinearBf16_8: kernels/h200/base/bf16/linear_few.toml:67, order few.
+// launchLinearBf16_8: kernels/h200/base/bf16/linear_few.toml, order few.
 func (s *Set) launchLinearBf16_8(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[350], g)
+		q.Launch(s.kernels[kernelLinearBf16_8], g)
 	}
 }
 
-// launchLinearBf16_8Long: kernels/h200/base/bf16/linear_few.toml:80, order few.
+// launchLinearBf16_8Long: kernels/h200/base/bf16/linear_few.toml, order few.
 func (s *Set) launchLinearBf16_8Long(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[351], g)
+		q.Launch(s.kernels[kernelLinearBf16_8Long], g)
 	}
 }
 
-// launchLinearBf16: kernels/h200/base/bf16/linear_few.toml:93, order few.
+// launchLinearBf16: kernels/h200/base/bf16/linear_few.toml, order few.
 func (s *Set) launchLinearBf16(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[352], g)
+		q.Launch(s.kernels[kernelLinearBf16], g)
 	}
 }
 
-// launchLinearQ8_0Split_16Small_6: kernels/h200/frag/split_16_small_6.toml:2, order warps_6.
+// launchLinearQ8_0Split_16Small_6: kernels/h200/frag/split_16_small_6.toml, order warps_6.
 func (s *Set) launchLinearQ8_0Split_16Small_6(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(6 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -6081,11 +7126,11 @@ func (s *Set) launchLinearQ8_0Split_16Small_6(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[353], g)
+		q.Launch(s.kernels[kernelLinearQ8_0Split_16Small_6], g)
 	}
 }
 
-// launchLinearQ8_0Split_16Narrow: kernels/h200/frag/split_16_narrow.toml:3, order warps_5.
+// launchLinearQ8_0Split_16Narrow: kernels/h200/frag/split_16_narrow.toml, order warps_5.
 func (s *Set) launchLinearQ8_0Split_16Narrow(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(5 * ((int64(a.W.Rows) + 63) / 64)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -6096,11 +7141,11 @@ func (s *Set) launchLinearQ8_0Split_16Narrow(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[354], g)
+		q.Launch(s.kernels[kernelLinearQ8_0Split_16Narrow], g)
 	}
 }
 
-// launchLinearQ8_0Split_32Narrow_8: kernels/h200/frag/split_32_narrow.toml:3, order split_8.
+// launchLinearQ8_0Split_32Narrow_8: kernels/h200/frag/split_32_narrow.toml, order split_8.
 func (s *Set) launchLinearQ8_0Split_32Narrow_8(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(8 * ((int64(a.W.Rows) + 63) / 64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -6111,11 +7156,11 @@ func (s *Set) launchLinearQ8_0Split_32Narrow_8(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[355], g)
+		q.Launch(s.kernels[kernelLinearQ8_0Split_32Narrow_8], g)
 	}
 }
 
-// launchLinearQ8_0Split_32Narrow_5: kernels/h200/frag/split_32_narrow.toml:18, order split_5.
+// launchLinearQ8_0Split_32Narrow_5: kernels/h200/frag/split_32_narrow.toml, order split_5.
 func (s *Set) launchLinearQ8_0Split_32Narrow_5(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(5 * ((int64(a.W.Rows) + 63) / 64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -6126,11 +7171,11 @@ func (s *Set) launchLinearQ8_0Split_32Narrow_5(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[356], g)
+		q.Launch(s.kernels[kernelLinearQ8_0Split_32Narrow_5], g)
 	}
 }
 
-// launchLinearQ8_0Split_32Large: kernels/h200/frag/split_32_large.toml:2, order split_2.
+// launchLinearQ8_0Split_32Large: kernels/h200/frag/split_32_large.toml, order split_2.
 func (s *Set) launchLinearQ8_0Split_32Large(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(2 * min(198, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -6141,11 +7186,11 @@ func (s *Set) launchLinearQ8_0Split_32Large(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[357], g)
+		q.Launch(s.kernels[kernelLinearQ8_0Split_32Large], g)
 	}
 }
 
-// launchLinearQ8_0Split_16Large: kernels/h200/frag/split.toml:4, order warps_2.
+// launchLinearQ8_0Split_16Large: kernels/h200/frag/split.toml, order warps_2.
 func (s *Set) launchLinearQ8_0Split_16Large(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(2 * min(198, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -6156,11 +7201,11 @@ func (s *Set) launchLinearQ8_0Split_16Large(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[358], g)
+		q.Launch(s.kernels[kernelLinearQ8_0Split_16Large], g)
 	}
 }
 
-// launchLinearQ8_0Split_16Middle: kernels/h200/frag/split.toml:18, order warps_4.
+// launchLinearQ8_0Split_16Middle: kernels/h200/frag/split.toml, order warps_4.
 func (s *Set) launchLinearQ8_0Split_16Middle(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(248, 4*((int64(a.W.Rows)+64*2-1)/(64*2)))), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -6171,11 +7216,11 @@ func (s *Set) launchLinearQ8_0Split_16Middle(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[359], g)
+		q.Launch(s.kernels[kernelLinearQ8_0Split_16Middle], g)
 	}
 }
 
-// launchLinearQ8_0Split_16Small: kernels/h200/frag/split.toml:33, order warps_8.
+// launchLinearQ8_0Split_16Small: kernels/h200/frag/split.toml, order warps_8.
 func (s *Set) launchLinearQ8_0Split_16Small(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(8 * min(24, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -6186,11 +7231,11 @@ func (s *Set) launchLinearQ8_0Split_16Small(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[360], g)
+		q.Launch(s.kernels[kernelLinearQ8_0Split_16Small], g)
 	}
 }
 
-// launchLinearQ8_0Split_16: kernels/h200/frag/split.toml:48, order warps_6.
+// launchLinearQ8_0Split_16: kernels/h200/frag/split.toml, order warps_6.
 func (s *Set) launchLinearQ8_0Split_16(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(6 * min(39, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -6201,11 +7246,11 @@ func (s *Set) launchLinearQ8_0Split_16(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[361], g)
+		q.Launch(s.kernels[kernelLinearQ8_0Split_16], g)
 	}
 }
 
-// launchLinearQ8_0Split_32Middle: kernels/h200/frag/split.toml:63, order split_2.
+// launchLinearQ8_0Split_32Middle: kernels/h200/frag/split.toml, order split_2.
 func (s *Set) launchLinearQ8_0Split_32Middle(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(248, 2*((int64(a.W.Rows)+64*1-1)/(64*1)))), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -6216,11 +7261,11 @@ func (s *Set) launchLinearQ8_0Split_32Middle(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[362], g)
+		q.Launch(s.kernels[kernelLinearQ8_0Split_32Middle], g)
 	}
 }
 
-// launchLinearQ8_0Split_32: kernels/h200/frag/split_32.toml:2, order split_6.
+// launchLinearQ8_0Split_32: kernels/h200/frag/split_32.toml, order split_6.
 func (s *Set) launchLinearQ8_0Split_32(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(6 * min(39, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -6231,11 +7276,11 @@ func (s *Set) launchLinearQ8_0Split_32(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[363], g)
+		q.Launch(s.kernels[kernelLinearQ8_0Split_32], g)
 	}
 }
 
-// launchLinearQ8_0Split_64Small_8: kernels/h200/frag/split_64.toml:4, order split_8.
+// launchLinearQ8_0Split_64Small_8: kernels/h200/frag/split_64.toml, order split_8.
 func (s *Set) launchLinearQ8_0Split_64Small_8(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(8 * ((int64(a.W.Rows) + 191) / 192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -6246,11 +7291,11 @@ func (s *Set) launchLinearQ8_0Split_64Small_8(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[364], g)
+		q.Launch(s.kernels[kernelLinearQ8_0Split_64Small_8], g)
 	}
 }
 
-// launchLinearQ8_0Split_64Narrow_3: kernels/h200/frag/split_64.toml:19, order split_3.
+// launchLinearQ8_0Split_64Narrow_3: kernels/h200/frag/split_64.toml, order split_3.
 func (s *Set) launchLinearQ8_0Split_64Narrow_3(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(3 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -6261,11 +7306,11 @@ func (s *Set) launchLinearQ8_0Split_64Narrow_3(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[365], g)
+		q.Launch(s.kernels[kernelLinearQ8_0Split_64Narrow_3], g)
 	}
 }
 
-// launchLinearQ8_0Split_64Single: kernels/h200/frag/split_64.toml:34, order split_1.
+// launchLinearQ8_0Split_64Single: kernels/h200/frag/split_64.toml, order split_1.
 func (s *Set) launchLinearQ8_0Split_64Single(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 191) / 192), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -6276,11 +7321,11 @@ func (s *Set) launchLinearQ8_0Split_64Single(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[366], g)
+		q.Launch(s.kernels[kernelLinearQ8_0Split_64Single], g)
 	}
 }
 
-// launchLinearQ8_0Split_64Large: kernels/h200/frag/split_64_large.toml:3, order split_2.
+// launchLinearQ8_0Split_64Large: kernels/h200/frag/split_64_large.toml, order split_2.
 func (s *Set) launchLinearQ8_0Split_64Large(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(2 * min(66, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -6291,11 +7336,11 @@ func (s *Set) launchLinearQ8_0Split_64Large(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[367], g)
+		q.Launch(s.kernels[kernelLinearQ8_0Split_64Large], g)
 	}
 }
 
-// launchLinearQ8_0Split_64Middle: kernels/h200/frag/split_64_middle.toml:3, order split_2.
+// launchLinearQ8_0Split_64Middle: kernels/h200/frag/split_64_middle.toml, order split_2.
 func (s *Set) launchLinearQ8_0Split_64Middle(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(2 * min(124, (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -6306,11 +7351,11 @@ func (s *Set) launchLinearQ8_0Split_64Middle(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[368], g)
+		q.Launch(s.kernels[kernelLinearQ8_0Split_64Middle], g)
 	}
 }
 
-// launchLinearQ8_0Split_128Small_6: kernels/h200/frag/split_128.toml:3, order split_6.
+// launchLinearQ8_0Split_128Small_6: kernels/h200/frag/split_128.toml, order split_6.
 func (s *Set) launchLinearQ8_0Split_128Small_6(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(6 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -6321,11 +7366,11 @@ func (s *Set) launchLinearQ8_0Split_128Small_6(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[369], g)
+		q.Launch(s.kernels[kernelLinearQ8_0Split_128Small_6], g)
 	}
 }
 
-// launchLinearQ8_0Split_128Small_4: kernels/h200/frag/split_128.toml:18, order split_4.
+// launchLinearQ8_0Split_128Small_4: kernels/h200/frag/split_128.toml, order split_4.
 func (s *Set) launchLinearQ8_0Split_128Small_4(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(4 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -6336,11 +7381,11 @@ func (s *Set) launchLinearQ8_0Split_128Small_4(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[370], g)
+		q.Launch(s.kernels[kernelLinearQ8_0Split_128Small_4], g)
 	}
 }
 
-// launchLinearQ8_0Split_128Narrow_3: kernels/h200/frag/split_128.toml:33, order split_3.
+// launchLinearQ8_0Split_128Narrow_3: kernels/h200/frag/split_128.toml, order split_3.
 func (s *Set) launchLinearQ8_0Split_128Narrow_3(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(3 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -6351,11 +7396,11 @@ func (s *Set) launchLinearQ8_0Split_128Narrow_3(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[371], g)
+		q.Launch(s.kernels[kernelLinearQ8_0Split_128Narrow_3], g)
 	}
 }
 
-// launchLinearQ8_0Split_128Middle_2: kernels/h200/frag/split_128.toml:48, order split_2.
+// launchLinearQ8_0Split_128Middle_2: kernels/h200/frag/split_128.toml, order split_2.
 func (s *Set) launchLinearQ8_0Split_128Middle_2(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(2 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -6366,11 +7411,11 @@ func (s *Set) launchLinearQ8_0Split_128Middle_2(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[372], g)
+		q.Launch(s.kernels[kernelLinearQ8_0Split_128Middle_2], g)
 	}
 }
 
-// launchLinearQ8_0Split_128Single: kernels/h200/frag/split_128_single.toml:3, order split_1.
+// launchLinearQ8_0Split_128Single: kernels/h200/frag/split_128_single.toml, order split_1.
 func (s *Set) launchLinearQ8_0Split_128Single(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 191) / 192), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -6381,11 +7426,11 @@ func (s *Set) launchLinearQ8_0Split_128Single(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[373], g)
+		q.Launch(s.kernels[kernelLinearQ8_0Split_128Single], g)
 	}
 }
 
-// launchLinearQ8_0Split_192Single: kernels/h200/frag/split_192_single.toml:3, order split_1.
+// launchLinearQ8_0Split_192Single: kernels/h200/frag/split_192_single.toml, order split_1.
 func (s *Set) launchLinearQ8_0Split_192Single(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 191) / 192), Y: uint32((int64(a.Rows) + 191) / 192), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -6396,11 +7441,11 @@ func (s *Set) launchLinearQ8_0Split_192Single(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 192, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[374], g)
+		q.Launch(s.kernels[kernelLinearQ8_0Split_192Single], g)
 	}
 }
 
-// launchLinearQ8_0Wide_128_4: kernels/h200/frag/wide.toml:4, order wide_4.
+// launchLinearQ8_0Wide_128_4: kernels/h200/frag/wide.toml, order wide_4.
 func (s *Set) launchLinearQ8_0Wide_128_4(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(4 * ((int64(a.Rows) + 127) / 128 * ((int64(a.W.Rows) + 127) / 128))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
@@ -6411,11 +7456,11 @@ func (s *Set) launchLinearQ8_0Wide_128_4(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[375], g)
+		q.Launch(s.kernels[kernelLinearQ8_0Wide_128_4], g)
 	}
 }
 
-// launchLinearQ8_0Wide_128_3: kernels/h200/frag/wide.toml:18, order wide_3.
+// launchLinearQ8_0Wide_128_3: kernels/h200/frag/wide.toml, order wide_3.
 func (s *Set) launchLinearQ8_0Wide_128_3(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(3 * ((int64(a.Rows) + 127) / 128 * ((int64(a.W.Rows) + 127) / 128))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
@@ -6426,11 +7471,11 @@ func (s *Set) launchLinearQ8_0Wide_128_3(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[376], g)
+		q.Launch(s.kernels[kernelLinearQ8_0Wide_128_3], g)
 	}
 }
 
-// launchLinearQ8_0Wide_128_2: kernels/h200/frag/wide.toml:32, order wide_2.
+// launchLinearQ8_0Wide_128_2: kernels/h200/frag/wide.toml, order wide_2.
 func (s *Set) launchLinearQ8_0Wide_128_2(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(2 * ((int64(a.Rows) + 127) / 128 * ((int64(a.W.Rows) + 127) / 128))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
@@ -6441,11 +7486,11 @@ func (s *Set) launchLinearQ8_0Wide_128_2(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[377], g)
+		q.Launch(s.kernels[kernelLinearQ8_0Wide_128_2], g)
 	}
 }
 
-// launchLinearQ8_0Wide_192_3: kernels/h200/frag/wide.toml:46, order wide_3.
+// launchLinearQ8_0Wide_192_3: kernels/h200/frag/wide.toml, order wide_3.
 func (s *Set) launchLinearQ8_0Wide_192_3(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(3 * ((int64(a.Rows) + 191) / 192 * ((int64(a.W.Rows) + 127) / 128))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
@@ -6456,11 +7501,11 @@ func (s *Set) launchLinearQ8_0Wide_192_3(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 192, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[378], g)
+		q.Launch(s.kernels[kernelLinearQ8_0Wide_192_3], g)
 	}
 }
 
-// launchLinearQ8_0Wide_192_2: kernels/h200/frag/wide.toml:60, order wide_2.
+// launchLinearQ8_0Wide_192_2: kernels/h200/frag/wide.toml, order wide_2.
 func (s *Set) launchLinearQ8_0Wide_192_2(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(2 * ((int64(a.Rows) + 191) / 192 * ((int64(a.W.Rows) + 127) / 128))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
@@ -6471,11 +7516,11 @@ func (s *Set) launchLinearQ8_0Wide_192_2(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 192, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[379], g)
+		q.Launch(s.kernels[kernelLinearQ8_0Wide_192_2], g)
 	}
 }
 
-// launchLinearQ8_0Wide_256_3: kernels/h200/frag/wide.toml:74, order wide_3.
+// launchLinearQ8_0Wide_256_3: kernels/h200/frag/wide.toml, order wide_3.
 func (s *Set) launchLinearQ8_0Wide_256_3(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(3 * ((int64(a.Rows) + 255) / 256 * ((int64(a.W.Rows) + 127) / 128))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
@@ -6486,11 +7531,11 @@ func (s *Set) launchLinearQ8_0Wide_256_3(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 256, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[380], g)
+		q.Launch(s.kernels[kernelLinearQ8_0Wide_256_3], g)
 	}
 }
 
-// launchLinearQ8_0Wide_256_2: kernels/h200/frag/wide.toml:88, order wide_2.
+// launchLinearQ8_0Wide_256_2: kernels/h200/frag/wide.toml, order wide_2.
 func (s *Set) launchLinearQ8_0Wide_256_2(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(2 * ((int64(a.Rows) + 255) / 256 * ((int64(a.W.Rows) + 127) / 128))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
@@ -6501,11 +7546,11 @@ func (s *Set) launchLinearQ8_0Wide_256_2(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 256, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[381], g)
+		q.Launch(s.kernels[kernelLinearQ8_0Wide_256_2], g)
 	}
 }
 
-// launchLinearQ8_0Wide_256: kernels/h200/frag/wide.toml:102, order wide.
+// launchLinearQ8_0Wide_256: kernels/h200/frag/wide.toml, order wide.
 func (s *Set) launchLinearQ8_0Wide_256(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+255)/256*((int64(a.W.Rows)+127)/128))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
@@ -6516,11 +7561,11 @@ func (s *Set) launchLinearQ8_0Wide_256(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 256, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[382], g)
+		q.Launch(s.kernels[kernelLinearQ8_0Wide_256], g)
 	}
 }
 
-// launchLinearQ8_0Wide_192: kernels/h200/frag/wide.toml:115, order wide.
+// launchLinearQ8_0Wide_192: kernels/h200/frag/wide.toml, order wide.
 func (s *Set) launchLinearQ8_0Wide_192(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+191)/192*((int64(a.W.Rows)+127)/128))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
@@ -6531,11 +7576,11 @@ func (s *Set) launchLinearQ8_0Wide_192(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 192, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[383], g)
+		q.Launch(s.kernels[kernelLinearQ8_0Wide_192], g)
 	}
 }
 
-// launchLinearQ8_0Wide_128: kernels/h200/frag/wide.toml:128, order wide.
+// launchLinearQ8_0Wide_128: kernels/h200/frag/wide.toml, order wide.
 func (s *Set) launchLinearQ8_0Wide_128(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
@@ -6546,83 +7591,83 @@ func (s *Set) launchLinearQ8_0Wide_128(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[384], g)
+		q.Launch(s.kernels[kernelLinearQ8_0Wide_128], g)
 	}
 }
 
-// launchLinearQ8_0Fixed_1Short: kernels/h200/frag/few.toml:3, order fixed.
+// launchLinearQ8_0Fixed_1Short: kernels/h200/frag/few.toml, order fixed.
 func (s *Set) launchLinearQ8_0Fixed_1Short(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[385], g)
+		q.Launch(s.kernels[kernelLinearQ8_0Fixed_1Short], g)
 	}
 }
 
-// launchLinearQ8_0Fixed_1: kernels/h200/frag/few.toml:16, order fixed.
+// launchLinearQ8_0Fixed_1: kernels/h200/frag/few.toml, order fixed.
 func (s *Set) launchLinearQ8_0Fixed_1(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[386], g)
+		q.Launch(s.kernels[kernelLinearQ8_0Fixed_1], g)
 	}
 }
 
-// launchLinearQ8_0_1Short: kernels/h200/frag/few.toml:65, order few.
+// launchLinearQ8_0_1Short: kernels/h200/frag/few.toml, order few.
 func (s *Set) launchLinearQ8_0_1Short(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[387], g)
+		q.Launch(s.kernels[kernelLinearQ8_0_1Short], g)
 	}
 }
 
-// launchLinearQ8_0_1: kernels/h200/frag/few.toml:78, order few.
+// launchLinearQ8_0_1: kernels/h200/frag/few.toml, order few.
 func (s *Set) launchLinearQ8_0_1(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[388], g)
+		q.Launch(s.kernels[kernelLinearQ8_0_1], g)
 	}
 }
 
-// launchLinearQ8_0_4: kernels/h200/base/q8_0/linear_few.toml:2, order few.
+// launchLinearQ8_0_4: kernels/h200/base/q8_0/linear_few.toml, order few.
 func (s *Set) launchLinearQ8_0_4(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[389], g)
+		q.Launch(s.kernels[kernelLinearQ8_0_4], g)
 	}
 }
 
-// launchLinearQ8_0_8: kernels/h200/base/q8_0/linear_few.toml:15, order few.
+// launchLinearQ8_0_8: kernels/h200/base/q8_0/linear_few.toml, order few.
 func (s *Set) launchLinearQ8_0_8(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[390], g)
+		q.Launch(s.kernels[kernelLinearQ8_0_8], g)
 	}
 }
 
-// launchLinearQ8_0_4Long: kernels/h200/base/q8_0/linear_few.toml:28, order few.
+// launchLinearQ8_0_4Long: kernels/h200/base/q8_0/linear_few.toml, order few.
 func (s *Set) launchLinearQ8_0_4Long(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[391], g)
+		q.Launch(s.kernels[kernelLinearQ8_0_4Long], g)
 	}
 }
 
-// launchLinearQ8_0_8Long: kernels/h200/base/q8_0/linear_few.toml:41, order few.
+// launchLinearQ8_0_8Long: kernels/h200/base/q8_0/linear_few.toml, order few.
 func (s *Set) launchLinearQ8_0_8Long(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[392], g)
+		q.Launch(s.kernels[kernelLinearQ8_0_8Long], g)
 	}
 }
 
-// launchLinearQ8_0: kernels/h200/base/q8_0/linear_few.toml:54, order few.
+// launchLinearQ8_0: kernels/h200/base/q8_0/linear_few.toml, order few.
 func (s *Set) launchLinearQ8_0(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[393], g)
+		q.Launch(s.kernels[kernelLinearQ8_0], g)
 	}
 }
 
-// launchLinearQ4_0Split_16Small_6: kernels/h200/frag/split_16_small_6.toml:2, order warps_6.
+// launchLinearQ4_0Split_16Small_6: kernels/h200/frag/split_16_small_6.toml, order warps_6.
 func (s *Set) launchLinearQ4_0Split_16Small_6(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(6 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -6633,11 +7678,11 @@ func (s *Set) launchLinearQ4_0Split_16Small_6(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[394], g)
+		q.Launch(s.kernels[kernelLinearQ4_0Split_16Small_6], g)
 	}
 }
 
-// launchLinearQ4_0Split_16Narrow: kernels/h200/frag/split_16_narrow.toml:3, order warps_5.
+// launchLinearQ4_0Split_16Narrow: kernels/h200/frag/split_16_narrow.toml, order warps_5.
 func (s *Set) launchLinearQ4_0Split_16Narrow(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(5 * ((int64(a.W.Rows) + 63) / 64)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -6648,11 +7693,11 @@ func (s *Set) launchLinearQ4_0Split_16Narrow(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[395], g)
+		q.Launch(s.kernels[kernelLinearQ4_0Split_16Narrow], g)
 	}
 }
 
-// launchLinearQ4_0Split_32Narrow_8: kernels/h200/frag/split_32_narrow.toml:3, order split_8.
+// launchLinearQ4_0Split_32Narrow_8: kernels/h200/frag/split_32_narrow.toml, order split_8.
 func (s *Set) launchLinearQ4_0Split_32Narrow_8(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(8 * ((int64(a.W.Rows) + 63) / 64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -6663,11 +7708,11 @@ func (s *Set) launchLinearQ4_0Split_32Narrow_8(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[396], g)
+		q.Launch(s.kernels[kernelLinearQ4_0Split_32Narrow_8], g)
 	}
 }
 
-// launchLinearQ4_0Split_32Narrow_5: kernels/h200/frag/split_32_narrow.toml:18, order split_5.
+// launchLinearQ4_0Split_32Narrow_5: kernels/h200/frag/split_32_narrow.toml, order split_5.
 func (s *Set) launchLinearQ4_0Split_32Narrow_5(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(5 * ((int64(a.W.Rows) + 63) / 64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -6678,11 +7723,11 @@ func (s *Set) launchLinearQ4_0Split_32Narrow_5(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[397], g)
+		q.Launch(s.kernels[kernelLinearQ4_0Split_32Narrow_5], g)
 	}
 }
 
-// launchLinearQ4_0Split_32Narrow_4: kernels/h200/frag/split_32_narrow_4.toml:2, order split_4.
+// launchLinearQ4_0Split_32Narrow_4: kernels/h200/frag/split_32_narrow_4.toml, order split_4.
 func (s *Set) launchLinearQ4_0Split_32Narrow_4(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(4 * ((int64(a.W.Rows) + 63) / 64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -6693,11 +7738,11 @@ func (s *Set) launchLinearQ4_0Split_32Narrow_4(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[398], g)
+		q.Launch(s.kernels[kernelLinearQ4_0Split_32Narrow_4], g)
 	}
 }
 
-// launchLinearQ4_0Split_32Large: kernels/h200/frag/split_32_large.toml:2, order split_2.
+// launchLinearQ4_0Split_32Large: kernels/h200/frag/split_32_large.toml, order split_2.
 func (s *Set) launchLinearQ4_0Split_32Large(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(2 * min(198, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -6708,11 +7753,11 @@ func (s *Set) launchLinearQ4_0Split_32Large(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[399], g)
+		q.Launch(s.kernels[kernelLinearQ4_0Split_32Large], g)
 	}
 }
 
-// launchLinearQ4_0Split_16Large: kernels/h200/frag/split.toml:4, order warps_2.
+// launchLinearQ4_0Split_16Large: kernels/h200/frag/split.toml, order warps_2.
 func (s *Set) launchLinearQ4_0Split_16Large(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(2 * min(198, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -6723,11 +7768,11 @@ func (s *Set) launchLinearQ4_0Split_16Large(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[400], g)
+		q.Launch(s.kernels[kernelLinearQ4_0Split_16Large], g)
 	}
 }
 
-// launchLinearQ4_0Split_16Middle: kernels/h200/frag/split.toml:18, order warps_2.
+// launchLinearQ4_0Split_16Middle: kernels/h200/frag/split.toml, order warps_2.
 func (s *Set) launchLinearQ4_0Split_16Middle(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(248, 2*((int64(a.W.Rows)+64*1-1)/(64*1)))), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -6738,11 +7783,11 @@ func (s *Set) launchLinearQ4_0Split_16Middle(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[401], g)
+		q.Launch(s.kernels[kernelLinearQ4_0Split_16Middle], g)
 	}
 }
 
-// launchLinearQ4_0Split_16Small: kernels/h200/frag/split.toml:33, order warps_8.
+// launchLinearQ4_0Split_16Small: kernels/h200/frag/split.toml, order warps_8.
 func (s *Set) launchLinearQ4_0Split_16Small(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(8 * min(24, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -6753,11 +7798,11 @@ func (s *Set) launchLinearQ4_0Split_16Small(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[402], g)
+		q.Launch(s.kernels[kernelLinearQ4_0Split_16Small], g)
 	}
 }
 
-// launchLinearQ4_0Split_16: kernels/h200/frag/split.toml:48, order warps_6.
+// launchLinearQ4_0Split_16: kernels/h200/frag/split.toml, order warps_6.
 func (s *Set) launchLinearQ4_0Split_16(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(6 * min(39, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -6768,11 +7813,11 @@ func (s *Set) launchLinearQ4_0Split_16(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[403], g)
+		q.Launch(s.kernels[kernelLinearQ4_0Split_16], g)
 	}
 }
 
-// launchLinearQ4_0Split_32Middle: kernels/h200/frag/split.toml:63, order split_2.
+// launchLinearQ4_0Split_32Middle: kernels/h200/frag/split.toml, order split_2.
 func (s *Set) launchLinearQ4_0Split_32Middle(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(248, 2*((int64(a.W.Rows)+64*1-1)/(64*1)))), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -6783,11 +7828,11 @@ func (s *Set) launchLinearQ4_0Split_32Middle(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[404], g)
+		q.Launch(s.kernels[kernelLinearQ4_0Split_32Middle], g)
 	}
 }
 
-// launchLinearQ4_0Split_64Small_8: kernels/h200/frag/split_64.toml:4, order split_8.
+// launchLinearQ4_0Split_64Small_8: kernels/h200/frag/split_64.toml, order split_8.
 func (s *Set) launchLinearQ4_0Split_64Small_8(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(8 * ((int64(a.W.Rows) + 191) / 192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -6798,11 +7843,11 @@ func (s *Set) launchLinearQ4_0Split_64Small_8(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[405], g)
+		q.Launch(s.kernels[kernelLinearQ4_0Split_64Small_8], g)
 	}
 }
 
-// launchLinearQ4_0Split_64Narrow_3: kernels/h200/frag/split_64.toml:19, order split_3.
+// launchLinearQ4_0Split_64Narrow_3: kernels/h200/frag/split_64.toml, order split_3.
 func (s *Set) launchLinearQ4_0Split_64Narrow_3(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(3 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -6813,11 +7858,11 @@ func (s *Set) launchLinearQ4_0Split_64Narrow_3(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[406], g)
+		q.Launch(s.kernels[kernelLinearQ4_0Split_64Narrow_3], g)
 	}
 }
 
-// launchLinearQ4_0Split_64Single: kernels/h200/frag/split_64.toml:34, order split_1.
+// launchLinearQ4_0Split_64Single: kernels/h200/frag/split_64.toml, order split_1.
 func (s *Set) launchLinearQ4_0Split_64Single(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 191) / 192), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -6828,11 +7873,11 @@ func (s *Set) launchLinearQ4_0Split_64Single(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[407], g)
+		q.Launch(s.kernels[kernelLinearQ4_0Split_64Single], g)
 	}
 }
 
-// launchLinearQ4_0Split_64Large: kernels/h200/frag/split_64_large.toml:3, order split_2.
+// launchLinearQ4_0Split_64Large: kernels/h200/frag/split_64_large.toml, order split_2.
 func (s *Set) launchLinearQ4_0Split_64Large(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(2 * min(66, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -6843,11 +7888,11 @@ func (s *Set) launchLinearQ4_0Split_64Large(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[408], g)
+		q.Launch(s.kernels[kernelLinearQ4_0Split_64Large], g)
 	}
 }
 
-// launchLinearQ4_0Split_64Middle: kernels/h200/frag/split_64_middle.toml:3, order split_2.
+// launchLinearQ4_0Split_64Middle: kernels/h200/frag/split_64_middle.toml, order split_2.
 func (s *Set) launchLinearQ4_0Split_64Middle(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(2 * min(124, (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -6858,11 +7903,11 @@ func (s *Set) launchLinearQ4_0Split_64Middle(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[409], g)
+		q.Launch(s.kernels[kernelLinearQ4_0Split_64Middle], g)
 	}
 }
 
-// launchLinearQ4_0Split_128Small_6: kernels/h200/frag/split_128.toml:3, order split_6.
+// launchLinearQ4_0Split_128Small_6: kernels/h200/frag/split_128.toml, order split_6.
 func (s *Set) launchLinearQ4_0Split_128Small_6(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(6 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -6873,11 +7918,11 @@ func (s *Set) launchLinearQ4_0Split_128Small_6(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[410], g)
+		q.Launch(s.kernels[kernelLinearQ4_0Split_128Small_6], g)
 	}
 }
 
-// launchLinearQ4_0Split_128Small_4: kernels/h200/frag/split_128.toml:18, order split_4.
+// launchLinearQ4_0Split_128Small_4: kernels/h200/frag/split_128.toml, order split_4.
 func (s *Set) launchLinearQ4_0Split_128Small_4(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(4 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -6888,11 +7933,11 @@ func (s *Set) launchLinearQ4_0Split_128Small_4(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[411], g)
+		q.Launch(s.kernels[kernelLinearQ4_0Split_128Small_4], g)
 	}
 }
 
-// launchLinearQ4_0Split_128Narrow_3: kernels/h200/frag/split_128.toml:33, order split_3.
+// launchLinearQ4_0Split_128Narrow_3: kernels/h200/frag/split_128.toml, order split_3.
 func (s *Set) launchLinearQ4_0Split_128Narrow_3(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(3 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -6903,11 +7948,11 @@ func (s *Set) launchLinearQ4_0Split_128Narrow_3(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[412], g)
+		q.Launch(s.kernels[kernelLinearQ4_0Split_128Narrow_3], g)
 	}
 }
 
-// launchLinearQ4_0Split_128Middle_2: kernels/h200/frag/split_128.toml:48, order split_2.
+// launchLinearQ4_0Split_128Middle_2: kernels/h200/frag/split_128.toml, order split_2.
 func (s *Set) launchLinearQ4_0Split_128Middle_2(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(2 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -6918,11 +7963,11 @@ func (s *Set) launchLinearQ4_0Split_128Middle_2(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[413], g)
+		q.Launch(s.kernels[kernelLinearQ4_0Split_128Middle_2], g)
 	}
 }
 
-// launchLinearQ4_0Split_128Single: kernels/h200/frag/split_128_single.toml:3, order split_1.
+// launchLinearQ4_0Split_128Single: kernels/h200/frag/split_128_single.toml, order split_1.
 func (s *Set) launchLinearQ4_0Split_128Single(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 191) / 192), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -6933,11 +7978,11 @@ func (s *Set) launchLinearQ4_0Split_128Single(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[414], g)
+		q.Launch(s.kernels[kernelLinearQ4_0Split_128Single], g)
 	}
 }
 
-// launchLinearQ4_0Split_192Single: kernels/h200/frag/split_192_single.toml:3, order split_1.
+// launchLinearQ4_0Split_192Single: kernels/h200/frag/split_192_single.toml, order split_1.
 func (s *Set) launchLinearQ4_0Split_192Single(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 191) / 192), Y: uint32((int64(a.Rows) + 191) / 192), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -6948,11 +7993,11 @@ func (s *Set) launchLinearQ4_0Split_192Single(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 192, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[415], g)
+		q.Launch(s.kernels[kernelLinearQ4_0Split_192Single], g)
 	}
 }
 
-// launchLinearQ4_0Wide_128_4: kernels/h200/frag/wide.toml:4, order wide_4.
+// launchLinearQ4_0Wide_128_4: kernels/h200/frag/wide.toml, order wide_4.
 func (s *Set) launchLinearQ4_0Wide_128_4(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(4 * ((int64(a.Rows) + 127) / 128 * ((int64(a.W.Rows) + 127) / 128))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
@@ -6963,11 +8008,11 @@ func (s *Set) launchLinearQ4_0Wide_128_4(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[416], g)
+		q.Launch(s.kernels[kernelLinearQ4_0Wide_128_4], g)
 	}
 }
 
-// launchLinearQ4_0Wide_128_3: kernels/h200/frag/wide.toml:18, order wide_3.
+// launchLinearQ4_0Wide_128_3: kernels/h200/frag/wide.toml, order wide_3.
 func (s *Set) launchLinearQ4_0Wide_128_3(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(3 * ((int64(a.Rows) + 127) / 128 * ((int64(a.W.Rows) + 127) / 128))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
@@ -6978,11 +8023,11 @@ func (s *Set) launchLinearQ4_0Wide_128_3(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[417], g)
+		q.Launch(s.kernels[kernelLinearQ4_0Wide_128_3], g)
 	}
 }
 
-// launchLinearQ4_0Wide_128_2: kernels/h200/frag/wide.toml:32, order wide_2.
+// launchLinearQ4_0Wide_128_2: kernels/h200/frag/wide.toml, order wide_2.
 func (s *Set) launchLinearQ4_0Wide_128_2(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(2 * ((int64(a.Rows) + 127) / 128 * ((int64(a.W.Rows) + 127) / 128))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
@@ -6993,11 +8038,11 @@ func (s *Set) launchLinearQ4_0Wide_128_2(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[418], g)
+		q.Launch(s.kernels[kernelLinearQ4_0Wide_128_2], g)
 	}
 }
 
-// launchLinearQ4_0Wide_192_3: kernels/h200/frag/wide.toml:46, order wide_3.
+// launchLinearQ4_0Wide_192_3: kernels/h200/frag/wide.toml, order wide_3.
 func (s *Set) launchLinearQ4_0Wide_192_3(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(3 * ((int64(a.Rows) + 191) / 192 * ((int64(a.W.Rows) + 127) / 128))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
@@ -7008,11 +8053,11 @@ func (s *Set) launchLinearQ4_0Wide_192_3(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 192, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[419], g)
+		q.Launch(s.kernels[kernelLinearQ4_0Wide_192_3], g)
 	}
 }
 
-// launchLinearQ4_0Wide_192_2: kernels/h200/frag/wide.toml:60, order wide_2.
+// launchLinearQ4_0Wide_192_2: kernels/h200/frag/wide.toml, order wide_2.
 func (s *Set) launchLinearQ4_0Wide_192_2(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(2 * ((int64(a.Rows) + 191) / 192 * ((int64(a.W.Rows) + 127) / 128))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
@@ -7023,11 +8068,11 @@ func (s *Set) launchLinearQ4_0Wide_192_2(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 192, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[420], g)
+		q.Launch(s.kernels[kernelLinearQ4_0Wide_192_2], g)
 	}
 }
 
-// launchLinearQ4_0Wide_256_3: kernels/h200/frag/wide.toml:74, order wide_3.
+// launchLinearQ4_0Wide_256_3: kernels/h200/frag/wide.toml, order wide_3.
 func (s *Set) launchLinearQ4_0Wide_256_3(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(3 * ((int64(a.Rows) + 255) / 256 * ((int64(a.W.Rows) + 127) / 128))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
@@ -7038,11 +8083,11 @@ func (s *Set) launchLinearQ4_0Wide_256_3(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 256, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[421], g)
+		q.Launch(s.kernels[kernelLinearQ4_0Wide_256_3], g)
 	}
 }
 
-// launchLinearQ4_0Wide_256_2: kernels/h200/frag/wide.toml:88, order wide_2.
+// launchLinearQ4_0Wide_256_2: kernels/h200/frag/wide.toml, order wide_2.
 func (s *Set) launchLinearQ4_0Wide_256_2(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(2 * ((int64(a.Rows) + 255) / 256 * ((int64(a.W.Rows) + 127) / 128))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
@@ -7053,11 +8098,11 @@ func (s *Set) launchLinearQ4_0Wide_256_2(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 256, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[422], g)
+		q.Launch(s.kernels[kernelLinearQ4_0Wide_256_2], g)
 	}
 }
 
-// launchLinearQ4_0Wide_256: kernels/h200/frag/wide.toml:102, order wide.
+// launchLinearQ4_0Wide_256: kernels/h200/frag/wide.toml, order wide.
 func (s *Set) launchLinearQ4_0Wide_256(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+255)/256*((int64(a.W.Rows)+127)/128))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
@@ -7068,11 +8113,11 @@ func (s *Set) launchLinearQ4_0Wide_256(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 256, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[423], g)
+		q.Launch(s.kernels[kernelLinearQ4_0Wide_256], g)
 	}
 }
 
-// launchLinearQ4_0Wide_192: kernels/h200/frag/wide.toml:115, order wide.
+// launchLinearQ4_0Wide_192: kernels/h200/frag/wide.toml, order wide.
 func (s *Set) launchLinearQ4_0Wide_192(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+191)/192*((int64(a.W.Rows)+127)/128))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
@@ -7083,11 +8128,11 @@ func (s *Set) launchLinearQ4_0Wide_192(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 192, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[424], g)
+		q.Launch(s.kernels[kernelLinearQ4_0Wide_192], g)
 	}
 }
 
-// launchLinearQ4_0Wide_128: kernels/h200/frag/wide.toml:128, order wide.
+// launchLinearQ4_0Wide_128: kernels/h200/frag/wide.toml, order wide.
 func (s *Set) launchLinearQ4_0Wide_128(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
@@ -7098,83 +8143,83 @@ func (s *Set) launchLinearQ4_0Wide_128(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[425], g)
+		q.Launch(s.kernels[kernelLinearQ4_0Wide_128], g)
 	}
 }
 
-// launchLinearQ4_0Fixed_1Short: kernels/h200/frag/few.toml:3, order fixed.
+// launchLinearQ4_0Fixed_1Short: kernels/h200/frag/few.toml, order fixed.
 func (s *Set) launchLinearQ4_0Fixed_1Short(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[426], g)
+		q.Launch(s.kernels[kernelLinearQ4_0Fixed_1Short], g)
 	}
 }
 
-// launchLinearQ4_0Fixed_1: kernels/h200/frag/few.toml:16, order fixed.
+// launchLinearQ4_0Fixed_1: kernels/h200/frag/few.toml, order fixed.
 func (s *Set) launchLinearQ4_0Fixed_1(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[427], g)
+		q.Launch(s.kernels[kernelLinearQ4_0Fixed_1], g)
 	}
 }
 
-// launchLinearQ4_0_1Short: kernels/h200/frag/few.toml:65, order few.
+// launchLinearQ4_0_1Short: kernels/h200/frag/few.toml, order few.
 func (s *Set) launchLinearQ4_0_1Short(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[428], g)
+		q.Launch(s.kernels[kernelLinearQ4_0_1Short], g)
 	}
 }
 
-// launchLinearQ4_0_1: kernels/h200/frag/few.toml:78, order few.
+// launchLinearQ4_0_1: kernels/h200/frag/few.toml, order few.
 func (s *Set) launchLinearQ4_0_1(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[429], g)
+		q.Launch(s.kernels[kernelLinearQ4_0_1], g)
 	}
 }
 
-// launchLinearQ4_0_4: kernels/h200/frag/linear_few.toml:3, order few.
+// launchLinearQ4_0_4: kernels/h200/frag/linear_few.toml, order few.
 func (s *Set) launchLinearQ4_0_4(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[430], g)
+		q.Launch(s.kernels[kernelLinearQ4_0_4], g)
 	}
 }
 
-// launchLinearQ4_0_8: kernels/h200/frag/linear_few.toml:16, order few.
+// launchLinearQ4_0_8: kernels/h200/frag/linear_few.toml, order few.
 func (s *Set) launchLinearQ4_0_8(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[431], g)
+		q.Launch(s.kernels[kernelLinearQ4_0_8], g)
 	}
 }
 
-// launchLinearQ4_0_4Long: kernels/h200/frag/linear_few.toml:29, order few.
+// launchLinearQ4_0_4Long: kernels/h200/frag/linear_few.toml, order few.
 func (s *Set) launchLinearQ4_0_4Long(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[432], g)
+		q.Launch(s.kernels[kernelLinearQ4_0_4Long], g)
 	}
 }
 
-// launchLinearQ4_0_8Long: kernels/h200/frag/linear_few.toml:42, order few.
+// launchLinearQ4_0_8Long: kernels/h200/frag/linear_few.toml, order few.
 func (s *Set) launchLinearQ4_0_8Long(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[433], g)
+		q.Launch(s.kernels[kernelLinearQ4_0_8Long], g)
 	}
 }
 
-// launchLinearQ4_0: kernels/h200/frag/linear_few.toml:55, order few.
+// launchLinearQ4_0: kernels/h200/frag/linear_few.toml, order few.
 func (s *Set) launchLinearQ4_0(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[434], g)
+		q.Launch(s.kernels[kernelLinearQ4_0], g)
 	}
 }
 
-// launchLinearQ4_1Split_16Small_6: kernels/h200/frag/split_16_small_6.toml:2, order warps_6.
+// launchLinearQ4_1Split_16Small_6: kernels/h200/frag/split_16_small_6.toml, order warps_6.
 func (s *Set) launchLinearQ4_1Split_16Small_6(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(6 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -7185,11 +8230,11 @@ func (s *Set) launchLinearQ4_1Split_16Small_6(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[435], g)
+		q.Launch(s.kernels[kernelLinearQ4_1Split_16Small_6], g)
 	}
 }
 
-// launchLinearQ4_1Split_32Narrow_8: kernels/h200/frag/split_32_narrow.toml:3, order split_8.
+// launchLinearQ4_1Split_32Narrow_8: kernels/h200/frag/split_32_narrow.toml, order split_8.
 func (s *Set) launchLinearQ4_1Split_32Narrow_8(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(8 * ((int64(a.W.Rows) + 63) / 64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -7200,11 +8245,11 @@ func (s *Set) launchLinearQ4_1Split_32Narrow_8(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[436], g)
+		q.Launch(s.kernels[kernelLinearQ4_1Split_32Narrow_8], g)
 	}
 }
 
-// launchLinearQ4_1Split_32Narrow_5: kernels/h200/frag/split_32_narrow.toml:18, order split_5.
+// launchLinearQ4_1Split_32Narrow_5: kernels/h200/frag/split_32_narrow.toml, order split_5.
 func (s *Set) launchLinearQ4_1Split_32Narrow_5(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(5 * ((int64(a.W.Rows) + 63) / 64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -7215,11 +8260,11 @@ func (s *Set) launchLinearQ4_1Split_32Narrow_5(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[437], g)
+		q.Launch(s.kernels[kernelLinearQ4_1Split_32Narrow_5], g)
 	}
 }
 
-// launchLinearQ4_1Split_32Large: kernels/h200/frag/split_32_large.toml:2, order split_2.
+// launchLinearQ4_1Split_32Large: kernels/h200/frag/split_32_large.toml, order split_2.
 func (s *Set) launchLinearQ4_1Split_32Large(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(2 * min(198, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -7230,11 +8275,11 @@ func (s *Set) launchLinearQ4_1Split_32Large(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[438], g)
+		q.Launch(s.kernels[kernelLinearQ4_1Split_32Large], g)
 	}
 }
 
-// launchLinearQ4_1Split_16Large: kernels/h200/frag/split.toml:4, order warps_2.
+// launchLinearQ4_1Split_16Large: kernels/h200/frag/split.toml, order warps_2.
 func (s *Set) launchLinearQ4_1Split_16Large(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(2 * min(198, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -7245,11 +8290,11 @@ func (s *Set) launchLinearQ4_1Split_16Large(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[439], g)
+		q.Launch(s.kernels[kernelLinearQ4_1Split_16Large], g)
 	}
 }
 
-// launchLinearQ4_1Split_16Middle: kernels/h200/frag/split.toml:18, order warps_4.
+// launchLinearQ4_1Split_16Middle: kernels/h200/frag/split.toml, order warps_4.
 func (s *Set) launchLinearQ4_1Split_16Middle(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(248, 4*((int64(a.W.Rows)+64*2-1)/(64*2)))), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -7260,11 +8305,11 @@ func (s *Set) launchLinearQ4_1Split_16Middle(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[440], g)
+		q.Launch(s.kernels[kernelLinearQ4_1Split_16Middle], g)
 	}
 }
 
-// launchLinearQ4_1Split_16Small: kernels/h200/frag/split.toml:33, order warps_8.
+// launchLinearQ4_1Split_16Small: kernels/h200/frag/split.toml, order warps_8.
 func (s *Set) launchLinearQ4_1Split_16Small(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(8 * min(24, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -7275,11 +8320,11 @@ func (s *Set) launchLinearQ4_1Split_16Small(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[441], g)
+		q.Launch(s.kernels[kernelLinearQ4_1Split_16Small], g)
 	}
 }
 
-// launchLinearQ4_1Split_16: kernels/h200/frag/split.toml:48, order warps_6.
+// launchLinearQ4_1Split_16: kernels/h200/frag/split.toml, order warps_6.
 func (s *Set) launchLinearQ4_1Split_16(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(6 * min(39, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -7290,11 +8335,11 @@ func (s *Set) launchLinearQ4_1Split_16(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[442], g)
+		q.Launch(s.kernels[kernelLinearQ4_1Split_16], g)
 	}
 }
 
-// launchLinearQ4_1Split_32Middle: kernels/h200/frag/split.toml:63, order split_2.
+// launchLinearQ4_1Split_32Middle: kernels/h200/frag/split.toml, order split_2.
 func (s *Set) launchLinearQ4_1Split_32Middle(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(248, 2*((int64(a.W.Rows)+64*1-1)/(64*1)))), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -7305,11 +8350,11 @@ func (s *Set) launchLinearQ4_1Split_32Middle(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[443], g)
+		q.Launch(s.kernels[kernelLinearQ4_1Split_32Middle], g)
 	}
 }
 
-// launchLinearQ4_1Split_32: kernels/h200/frag/split_32.toml:2, order split_6.
+// launchLinearQ4_1Split_32: kernels/h200/frag/split_32.toml, order split_6.
 func (s *Set) launchLinearQ4_1Split_32(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(6 * min(39, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -7320,11 +8365,11 @@ func (s *Set) launchLinearQ4_1Split_32(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[444], g)
+		q.Launch(s.kernels[kernelLinearQ4_1Split_32], g)
 	}
 }
 
-// launchLinearQ4_1Split_64Small_8: kernels/h200/frag/split_64.toml:4, order split_8.
+// launchLinearQ4_1Split_64Small_8: kernels/h200/frag/split_64.toml, order split_8.
 func (s *Set) launchLinearQ4_1Split_64Small_8(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(8 * ((int64(a.W.Rows) + 191) / 192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -7335,11 +8380,11 @@ func (s *Set) launchLinearQ4_1Split_64Small_8(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[445], g)
+		q.Launch(s.kernels[kernelLinearQ4_1Split_64Small_8], g)
 	}
 }
 
-// launchLinearQ4_1Split_64Narrow_3: kernels/h200/frag/split_64.toml:19, order split_3.
+// launchLinearQ4_1Split_64Narrow_3: kernels/h200/frag/split_64.toml, order split_3.
 func (s *Set) launchLinearQ4_1Split_64Narrow_3(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(3 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -7350,11 +8395,11 @@ func (s *Set) launchLinearQ4_1Split_64Narrow_3(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[446], g)
+		q.Launch(s.kernels[kernelLinearQ4_1Split_64Narrow_3], g)
 	}
 }
 
-// launchLinearQ4_1Split_64Single: kernels/h200/frag/split_64.toml:34, order split_1.
+// launchLinearQ4_1Split_64Single: kernels/h200/frag/split_64.toml, order split_1.
 func (s *Set) launchLinearQ4_1Split_64Single(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 191) / 192), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -7365,11 +8410,11 @@ func (s *Set) launchLinearQ4_1Split_64Single(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[447], g)
+		q.Launch(s.kernels[kernelLinearQ4_1Split_64Single], g)
 	}
 }
 
-// launchLinearQ4_1Split_64Large: kernels/h200/frag/split_64_large.toml:3, order split_2.
+// launchLinearQ4_1Split_64Large: kernels/h200/frag/split_64_large.toml, order split_2.
 func (s *Set) launchLinearQ4_1Split_64Large(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(2 * min(66, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -7380,11 +8425,11 @@ func (s *Set) launchLinearQ4_1Split_64Large(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[448], g)
+		q.Launch(s.kernels[kernelLinearQ4_1Split_64Large], g)
 	}
 }
 
-// launchLinearQ4_1Split_64Middle: kernels/h200/frag/split_64_middle.toml:3, order split_2.
+// launchLinearQ4_1Split_64Middle: kernels/h200/frag/split_64_middle.toml, order split_2.
 func (s *Set) launchLinearQ4_1Split_64Middle(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(2 * min(124, (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -7395,11 +8440,11 @@ func (s *Set) launchLinearQ4_1Split_64Middle(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[449], g)
+		q.Launch(s.kernels[kernelLinearQ4_1Split_64Middle], g)
 	}
 }
 
-// launchLinearQ4_1Split_128Small_6: kernels/h200/frag/split_128.toml:3, order split_6.
+// launchLinearQ4_1Split_128Small_6: kernels/h200/frag/split_128.toml, order split_6.
 func (s *Set) launchLinearQ4_1Split_128Small_6(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(6 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -7410,11 +8455,11 @@ func (s *Set) launchLinearQ4_1Split_128Small_6(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[450], g)
+		q.Launch(s.kernels[kernelLinearQ4_1Split_128Small_6], g)
 	}
 }
 
-// launchLinearQ4_1Split_128Small_4: kernels/h200/frag/split_128.toml:18, order split_4.
+// launchLinearQ4_1Split_128Small_4: kernels/h200/frag/split_128.toml, order split_4.
 func (s *Set) launchLinearQ4_1Split_128Small_4(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(4 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -7425,11 +8470,11 @@ func (s *Set) launchLinearQ4_1Split_128Small_4(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[451], g)
+		q.Launch(s.kernels[kernelLinearQ4_1Split_128Small_4], g)
 	}
 }
 
-// launchLinearQ4_1Split_128Narrow_3: kernels/h200/frag/split_128.toml:33, order split_3.
+// launchLinearQ4_1Split_128Narrow_3: kernels/h200/frag/split_128.toml, order split_3.
 func (s *Set) launchLinearQ4_1Split_128Narrow_3(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(3 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -7440,11 +8485,11 @@ func (s *Set) launchLinearQ4_1Split_128Narrow_3(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[452], g)
+		q.Launch(s.kernels[kernelLinearQ4_1Split_128Narrow_3], g)
 	}
 }
 
-// launchLinearQ4_1Split_128Middle_2: kernels/h200/frag/split_128.toml:48, order split_2.
+// launchLinearQ4_1Split_128Middle_2: kernels/h200/frag/split_128.toml, order split_2.
 func (s *Set) launchLinearQ4_1Split_128Middle_2(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(2 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -7455,11 +8500,11 @@ func (s *Set) launchLinearQ4_1Split_128Middle_2(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[453], g)
+		q.Launch(s.kernels[kernelLinearQ4_1Split_128Middle_2], g)
 	}
 }
 
-// launchLinearQ4_1Split_128Single: kernels/h200/frag/split_128_single.toml:3, order split_1.
+// launchLinearQ4_1Split_128Single: kernels/h200/frag/split_128_single.toml, order split_1.
 func (s *Set) launchLinearQ4_1Split_128Single(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 191) / 192), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -7470,11 +8515,11 @@ func (s *Set) launchLinearQ4_1Split_128Single(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[454], g)
+		q.Launch(s.kernels[kernelLinearQ4_1Split_128Single], g)
 	}
 }
 
-// launchLinearQ4_1Split_192Single: kernels/h200/frag/split_192_single.toml:3, order split_1.
+// launchLinearQ4_1Split_192Single: kernels/h200/frag/split_192_single.toml, order split_1.
 func (s *Set) launchLinearQ4_1Split_192Single(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 191) / 192), Y: uint32((int64(a.Rows) + 191) / 192), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -7485,11 +8530,11 @@ func (s *Set) launchLinearQ4_1Split_192Single(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 192, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[455], g)
+		q.Launch(s.kernels[kernelLinearQ4_1Split_192Single], g)
 	}
 }
 
-// launchLinearQ4_1Wide_128_4: kernels/h200/frag/wide.toml:4, order wide_4.
+// launchLinearQ4_1Wide_128_4: kernels/h200/frag/wide.toml, order wide_4.
 func (s *Set) launchLinearQ4_1Wide_128_4(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(4 * ((int64(a.Rows) + 127) / 128 * ((int64(a.W.Rows) + 127) / 128))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
@@ -7500,11 +8545,11 @@ func (s *Set) launchLinearQ4_1Wide_128_4(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[456], g)
+		q.Launch(s.kernels[kernelLinearQ4_1Wide_128_4], g)
 	}
 }
 
-// launchLinearQ4_1Wide_128_3: kernels/h200/frag/wide.toml:18, order wide_3.
+// launchLinearQ4_1Wide_128_3: kernels/h200/frag/wide.toml, order wide_3.
 func (s *Set) launchLinearQ4_1Wide_128_3(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(3 * ((int64(a.Rows) + 127) / 128 * ((int64(a.W.Rows) + 127) / 128))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
@@ -7515,11 +8560,11 @@ func (s *Set) launchLinearQ4_1Wide_128_3(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[457], g)
+		q.Launch(s.kernels[kernelLinearQ4_1Wide_128_3], g)
 	}
 }
 
-// launchLinearQ4_1Wide_128_2: kernels/h200/frag/wide.toml:32, order wide_2.
+// launchLinearQ4_1Wide_128_2: kernels/h200/frag/wide.toml, order wide_2.
 func (s *Set) launchLinearQ4_1Wide_128_2(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(2 * ((int64(a.Rows) + 127) / 128 * ((int64(a.W.Rows) + 127) / 128))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
@@ -7530,11 +8575,11 @@ func (s *Set) launchLinearQ4_1Wide_128_2(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[458], g)
+		q.Launch(s.kernels[kernelLinearQ4_1Wide_128_2], g)
 	}
 }
 
-// launchLinearQ4_1Wide_192_3: kernels/h200/frag/wide.toml:46, order wide_3.
+// launchLinearQ4_1Wide_192_3: kernels/h200/frag/wide.toml, order wide_3.
 func (s *Set) launchLinearQ4_1Wide_192_3(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(3 * ((int64(a.Rows) + 191) / 192 * ((int64(a.W.Rows) + 127) / 128))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
@@ -7545,11 +8590,11 @@ func (s *Set) launchLinearQ4_1Wide_192_3(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 192, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[459], g)
+		q.Launch(s.kernels[kernelLinearQ4_1Wide_192_3], g)
 	}
 }
 
-// launchLinearQ4_1Wide_192_2: kernels/h200/frag/wide.toml:60, order wide_2.
+// launchLinearQ4_1Wide_192_2: kernels/h200/frag/wide.toml, order wide_2.
 func (s *Set) launchLinearQ4_1Wide_192_2(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(2 * ((int64(a.Rows) + 191) / 192 * ((int64(a.W.Rows) + 127) / 128))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
@@ -7560,11 +8605,11 @@ func (s *Set) launchLinearQ4_1Wide_192_2(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 192, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[460], g)
+		q.Launch(s.kernels[kernelLinearQ4_1Wide_192_2], g)
 	}
 }
 
-// launchLinearQ4_1Wide_256_3: kernels/h200/frag/wide.toml:74, order wide_3.
+// launchLinearQ4_1Wide_256_3: kernels/h200/frag/wide.toml, order wide_3.
 func (s *Set) launchLinearQ4_1Wide_256_3(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(3 * ((int64(a.Rows) + 255) / 256 * ((int64(a.W.Rows) + 127) / 128))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
@@ -7575,11 +8620,11 @@ func (s *Set) launchLinearQ4_1Wide_256_3(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 256, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[461], g)
+		q.Launch(s.kernels[kernelLinearQ4_1Wide_256_3], g)
 	}
 }
 
-// launchLinearQ4_1Wide_256_2: kernels/h200/frag/wide.toml:88, order wide_2.
+// launchLinearQ4_1Wide_256_2: kernels/h200/frag/wide.toml, order wide_2.
 func (s *Set) launchLinearQ4_1Wide_256_2(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(2 * ((int64(a.Rows) + 255) / 256 * ((int64(a.W.Rows) + 127) / 128))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
@@ -7590,11 +8635,11 @@ func (s *Set) launchLinearQ4_1Wide_256_2(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 256, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[462], g)
+		q.Launch(s.kernels[kernelLinearQ4_1Wide_256_2], g)
 	}
 }
 
-// launchLinearQ4_1Wide_256: kernels/h200/frag/wide.toml:102, order wide.
+// launchLinearQ4_1Wide_256: kernels/h200/frag/wide.toml, order wide.
 func (s *Set) launchLinearQ4_1Wide_256(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+255)/256*((int64(a.W.Rows)+127)/128))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
@@ -7605,11 +8650,11 @@ func (s *Set) launchLinearQ4_1Wide_256(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 256, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[463], g)
+		q.Launch(s.kernels[kernelLinearQ4_1Wide_256], g)
 	}
 }
 
-// launchLinearQ4_1Wide_192: kernels/h200/frag/wide.toml:115, order wide.
+// launchLinearQ4_1Wide_192: kernels/h200/frag/wide.toml, order wide.
 func (s *Set) launchLinearQ4_1Wide_192(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+191)/192*((int64(a.W.Rows)+127)/128))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
@@ -7620,11 +8665,11 @@ func (s *Set) launchLinearQ4_1Wide_192(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 192, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[464], g)
+		q.Launch(s.kernels[kernelLinearQ4_1Wide_192], g)
 	}
 }
 
-// launchLinearQ4_1Wide_128: kernels/h200/frag/wide.toml:128, order wide.
+// launchLinearQ4_1Wide_128: kernels/h200/frag/wide.toml, order wide.
 func (s *Set) launchLinearQ4_1Wide_128(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
@@ -7635,83 +8680,83 @@ func (s *Set) launchLinearQ4_1Wide_128(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[465], g)
+		q.Launch(s.kernels[kernelLinearQ4_1Wide_128], g)
 	}
 }
 
-// launchLinearQ4_1Fixed_1Short: kernels/h200/frag/few.toml:3, order fixed.
+// launchLinearQ4_1Fixed_1Short: kernels/h200/frag/few.toml, order fixed.
 func (s *Set) launchLinearQ4_1Fixed_1Short(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[466], g)
+		q.Launch(s.kernels[kernelLinearQ4_1Fixed_1Short], g)
 	}
 }
 
-// launchLinearQ4_1Fixed_1: kernels/h200/frag/few.toml:16, order fixed.
+// launchLinearQ4_1Fixed_1: kernels/h200/frag/few.toml, order fixed.
 func (s *Set) launchLinearQ4_1Fixed_1(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[467], g)
+		q.Launch(s.kernels[kernelLinearQ4_1Fixed_1], g)
 	}
 }
 
-// launchLinearQ4_1_1Short: kernels/h200/frag/few.toml:65, order few.
+// launchLinearQ4_1_1Short: kernels/h200/frag/few.toml, order few.
 func (s *Set) launchLinearQ4_1_1Short(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[468], g)
+		q.Launch(s.kernels[kernelLinearQ4_1_1Short], g)
 	}
 }
 
-// launchLinearQ4_1_1: kernels/h200/frag/few.toml:78, order few.
+// launchLinearQ4_1_1: kernels/h200/frag/few.toml, order few.
 func (s *Set) launchLinearQ4_1_1(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[469], g)
+		q.Launch(s.kernels[kernelLinearQ4_1_1], g)
 	}
 }
 
-// launchLinearQ4_1_4: kernels/h200/frag/linear_few.toml:3, order few.
+// launchLinearQ4_1_4: kernels/h200/frag/linear_few.toml, order few.
 func (s *Set) launchLinearQ4_1_4(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[470], g)
+		q.Launch(s.kernels[kernelLinearQ4_1_4], g)
 	}
 }
 
-// launchLinearQ4_1_8: kernels/h200/frag/linear_few.toml:16, order few.
+// launchLinearQ4_1_8: kernels/h200/frag/linear_few.toml, order few.
 func (s *Set) launchLinearQ4_1_8(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[471], g)
+		q.Launch(s.kernels[kernelLinearQ4_1_8], g)
 	}
 }
 
-// launchLinearQ4_1_4Long: kernels/h200/frag/linear_few.toml:29, order few.
+// launchLinearQ4_1_4Long: kernels/h200/frag/linear_few.toml, order few.
 func (s *Set) launchLinearQ4_1_4Long(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[472], g)
+		q.Launch(s.kernels[kernelLinearQ4_1_4Long], g)
 	}
 }
 
-// launchLinearQ4_1_8Long: kernels/h200/frag/linear_few.toml:42, order few.
+// launchLinearQ4_1_8Long: kernels/h200/frag/linear_few.toml, order few.
 func (s *Set) launchLinearQ4_1_8Long(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[473], g)
+		q.Launch(s.kernels[kernelLinearQ4_1_8Long], g)
 	}
 }
 
-// launchLinearQ4_1: kernels/h200/frag/linear_few.toml:55, order few.
+// launchLinearQ4_1: kernels/h200/frag/linear_few.toml, order few.
 func (s *Set) launchLinearQ4_1(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[474], g)
+		q.Launch(s.kernels[kernelLinearQ4_1], g)
 	}
 }
 
-// launchLinearF8Split_16Small_6: kernels/h200/frag/split_16_small_6.toml:2, order split_6.
+// launchLinearF8Split_16Small_6: kernels/h200/frag/split_16_small_6.toml, order split_6.
 func (s *Set) launchLinearF8Split_16Small_6(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(6 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -7722,11 +8767,11 @@ func (s *Set) launchLinearF8Split_16Small_6(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[475], g)
+		q.Launch(s.kernels[kernelLinearF8Split_16Small_6], g)
 	}
 }
 
-// launchLinearF8Split_16Narrow: kernels/h200/frag/split_16_narrow.toml:3, order split_5.
+// launchLinearF8Split_16Narrow: kernels/h200/frag/split_16_narrow.toml, order split_5.
 func (s *Set) launchLinearF8Split_16Narrow(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(5 * ((int64(a.W.Rows) + 63) / 64)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -7737,11 +8782,11 @@ func (s *Set) launchLinearF8Split_16Narrow(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[476], g)
+		q.Launch(s.kernels[kernelLinearF8Split_16Narrow], g)
 	}
 }
 
-// launchLinearF8Split_32Narrow_8: kernels/h200/frag/split_32_narrow.toml:3, order split_8.
+// launchLinearF8Split_32Narrow_8: kernels/h200/frag/split_32_narrow.toml, order split_8.
 func (s *Set) launchLinearF8Split_32Narrow_8(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(8 * ((int64(a.W.Rows) + 63) / 64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -7752,11 +8797,11 @@ func (s *Set) launchLinearF8Split_32Narrow_8(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[477], g)
+		q.Launch(s.kernels[kernelLinearF8Split_32Narrow_8], g)
 	}
 }
 
-// launchLinearF8Split_32Narrow_5: kernels/h200/frag/split_32_narrow.toml:18, order split_5.
+// launchLinearF8Split_32Narrow_5: kernels/h200/frag/split_32_narrow.toml, order split_5.
 func (s *Set) launchLinearF8Split_32Narrow_5(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(5 * ((int64(a.W.Rows) + 63) / 64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -7767,11 +8812,11 @@ func (s *Set) launchLinearF8Split_32Narrow_5(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[478], g)
+		q.Launch(s.kernels[kernelLinearF8Split_32Narrow_5], g)
 	}
 }
 
-// launchLinearF8Split_32Large: kernels/h200/e4m3/split_32_large.toml:2, order split_1.
+// launchLinearF8Split_32Large: kernels/h200/e4m3/split_32_large.toml, order split_1.
 func (s *Set) launchLinearF8Split_32Large(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(396, (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -7782,11 +8827,11 @@ func (s *Set) launchLinearF8Split_32Large(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[479], g)
+		q.Launch(s.kernels[kernelLinearF8Split_32Large], g)
 	}
 }
 
-// launchLinearF8Split_16Large: kernels/h200/frag/split.toml:4, order split_2.
+// launchLinearF8Split_16Large: kernels/h200/frag/split.toml, order split_2.
 func (s *Set) launchLinearF8Split_16Large(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(2 * min(198, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -7797,11 +8842,11 @@ func (s *Set) launchLinearF8Split_16Large(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[480], g)
+		q.Launch(s.kernels[kernelLinearF8Split_16Large], g)
 	}
 }
 
-// launchLinearF8Split_16Middle: kernels/h200/frag/split.toml:18, order split_2.
+// launchLinearF8Split_16Middle: kernels/h200/frag/split.toml, order split_2.
 func (s *Set) launchLinearF8Split_16Middle(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(248, 2*((int64(a.W.Rows)+64*1-1)/(64*1)))), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -7812,11 +8857,11 @@ func (s *Set) launchLinearF8Split_16Middle(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[481], g)
+		q.Launch(s.kernels[kernelLinearF8Split_16Middle], g)
 	}
 }
 
-// launchLinearF8Split_16Small: kernels/h200/frag/split.toml:33, order split_8.
+// launchLinearF8Split_16Small: kernels/h200/frag/split.toml, order split_8.
 func (s *Set) launchLinearF8Split_16Small(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(8 * min(24, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -7827,11 +8872,11 @@ func (s *Set) launchLinearF8Split_16Small(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[482], g)
+		q.Launch(s.kernels[kernelLinearF8Split_16Small], g)
 	}
 }
 
-// launchLinearF8Split_16: kernels/h200/frag/split.toml:48, order split_6.
+// launchLinearF8Split_16: kernels/h200/frag/split.toml, order split_6.
 func (s *Set) launchLinearF8Split_16(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(6 * min(39, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -7842,11 +8887,11 @@ func (s *Set) launchLinearF8Split_16(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[483], g)
+		q.Launch(s.kernels[kernelLinearF8Split_16], g)
 	}
 }
 
-// launchLinearF8Split_32Middle: kernels/h200/frag/split.toml:63, order split_4.
+// launchLinearF8Split_32Middle: kernels/h200/frag/split.toml, order split_4.
 func (s *Set) launchLinearF8Split_32Middle(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(248, 4*((int64(a.W.Rows)+64*2-1)/(64*2)))), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -7857,11 +8902,11 @@ func (s *Set) launchLinearF8Split_32Middle(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[484], g)
+		q.Launch(s.kernels[kernelLinearF8Split_32Middle], g)
 	}
 }
 
-// launchLinearF8Split_32: kernels/h200/frag/split_32.toml:2, order split_6.
+// launchLinearF8Split_32: kernels/h200/frag/split_32.toml, order split_6.
 func (s *Set) launchLinearF8Split_32(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(6 * min(39, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -7872,11 +8917,11 @@ func (s *Set) launchLinearF8Split_32(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[485], g)
+		q.Launch(s.kernels[kernelLinearF8Split_32], g)
 	}
 }
 
-// launchLinearF8Split_64Small_8: kernels/h200/frag/split_64.toml:4, order split_8.
+// launchLinearF8Split_64Small_8: kernels/h200/frag/split_64.toml, order split_8.
 func (s *Set) launchLinearF8Split_64Small_8(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(8 * ((int64(a.W.Rows) + 191) / 192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -7887,11 +8932,11 @@ func (s *Set) launchLinearF8Split_64Small_8(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[486], g)
+		q.Launch(s.kernels[kernelLinearF8Split_64Small_8], g)
 	}
 }
 
-// launchLinearF8Split_64Narrow_3: kernels/h200/frag/split_64.toml:19, order split_3.
+// launchLinearF8Split_64Narrow_3: kernels/h200/frag/split_64.toml, order split_3.
 func (s *Set) launchLinearF8Split_64Narrow_3(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(3 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -7902,11 +8947,11 @@ func (s *Set) launchLinearF8Split_64Narrow_3(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[487], g)
+		q.Launch(s.kernels[kernelLinearF8Split_64Narrow_3], g)
 	}
 }
 
-// launchLinearF8Split_64Single: kernels/h200/frag/split_64.toml:34, order split_1.
+// launchLinearF8Split_64Single: kernels/h200/frag/split_64.toml, order split_1.
 func (s *Set) launchLinearF8Split_64Single(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 191) / 192), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -7917,11 +8962,11 @@ func (s *Set) launchLinearF8Split_64Single(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[488], g)
+		q.Launch(s.kernels[kernelLinearF8Split_64Single], g)
 	}
 }
 
-// launchLinearF8Split_64Large: kernels/h200/frag/split_64_large.toml:3, order split_2.
+// launchLinearF8Split_64Large: kernels/h200/frag/split_64_large.toml, order split_2.
 func (s *Set) launchLinearF8Split_64Large(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(2 * min(66, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -7932,11 +8977,11 @@ func (s *Set) launchLinearF8Split_64Large(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[489], g)
+		q.Launch(s.kernels[kernelLinearF8Split_64Large], g)
 	}
 }
 
-// launchLinearF8Split_64Middle: kernels/h200/e4m3/split_64_middle.toml:3, order split_2.
+// launchLinearF8Split_64Middle: kernels/h200/e4m3/split_64_middle.toml, order split_2.
 func (s *Set) launchLinearF8Split_64Middle(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(2 * min(66, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -7947,11 +8992,11 @@ func (s *Set) launchLinearF8Split_64Middle(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[490], g)
+		q.Launch(s.kernels[kernelLinearF8Split_64Middle], g)
 	}
 }
 
-// launchLinearF8Split_128Small_6: kernels/h200/frag/split_128.toml:3, order split_6.
+// launchLinearF8Split_128Small_6: kernels/h200/frag/split_128.toml, order split_6.
 func (s *Set) launchLinearF8Split_128Small_6(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(6 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -7962,11 +9007,11 @@ func (s *Set) launchLinearF8Split_128Small_6(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[491], g)
+		q.Launch(s.kernels[kernelLinearF8Split_128Small_6], g)
 	}
 }
 
-// launchLinearF8Split_128Small_4: kernels/h200/frag/split_128.toml:18, order split_4.
+// launchLinearF8Split_128Small_4: kernels/h200/frag/split_128.toml, order split_4.
 func (s *Set) launchLinearF8Split_128Small_4(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(4 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -7977,11 +9022,11 @@ func (s *Set) launchLinearF8Split_128Small_4(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[492], g)
+		q.Launch(s.kernels[kernelLinearF8Split_128Small_4], g)
 	}
 }
 
-// launchLinearF8Split_128Narrow_3: kernels/h200/frag/split_128.toml:33, order split_3.
+// launchLinearF8Split_128Narrow_3: kernels/h200/frag/split_128.toml, order split_3.
 func (s *Set) launchLinearF8Split_128Narrow_3(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(3 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -7992,11 +9037,11 @@ func (s *Set) launchLinearF8Split_128Narrow_3(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[493], g)
+		q.Launch(s.kernels[kernelLinearF8Split_128Narrow_3], g)
 	}
 }
 
-// launchLinearF8Split_128Middle_2: kernels/h200/frag/split_128.toml:48, order split_2.
+// launchLinearF8Split_128Middle_2: kernels/h200/frag/split_128.toml, order split_2.
 func (s *Set) launchLinearF8Split_128Middle_2(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(2 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -8007,11 +9052,11 @@ func (s *Set) launchLinearF8Split_128Middle_2(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[494], g)
+		q.Launch(s.kernels[kernelLinearF8Split_128Middle_2], g)
 	}
 }
 
-// launchLinearF8Split_128Single: kernels/h200/frag/split_128_single.toml:3, order split_1.
+// launchLinearF8Split_128Single: kernels/h200/frag/split_128_single.toml, order split_1.
 func (s *Set) launchLinearF8Split_128Single(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 191) / 192), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -8022,37 +9067,37 @@ func (s *Set) launchLinearF8Split_128Single(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[495], g)
+		q.Launch(s.kernels[kernelLinearF8Split_128Single], g)
 	}
 }
 
-// launchLinearF8E4m3_128x128: kernels/h200/base/f8/linear_split.toml:39, order e4m3, activations rounded to e4m3xrow.
+// launchLinearF8E4m3_128x128: kernels/h200/base/f8/linear_split.toml, order e4m3, activations rounded to e4m3xrow.
 func (s *Set) launchLinearF8E4m3_128x128(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch((int64(a.Rows) + 127) / 128 * 128 * (int64(a.W.Cols) + 4))}
 	if g := (op.Grid{X: uint32(max((int64(a.Rows)+3)/4, int64(a.Rows)*(1-min(1, int64(a.Rows)/2048)*min(1, 4096/max(1, int64(a.W.Cols)))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[496], g)
+		q.Launch(s.kernels[kernelLinearF8E4m3_128x128_0], g)
 	}
 	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+255)/256*((int64(a.W.Rows)+127)/128)*2)), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[497], g)
+		q.Launch(s.kernels[kernelLinearF8E4m3_128x128_1], g)
 	}
 }
 
-// launchLinearF8E4m3_64x128: kernels/h200/base/f8/linear_split.toml:59, order e4m3_halves, activations rounded to e4m3xrow.
+// launchLinearF8E4m3_64x128: kernels/h200/base/f8/linear_split.toml, order e4m3_halves, activations rounded to e4m3xrow.
 func (s *Set) launchLinearF8E4m3_64x128(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch((int64(a.Rows) + 127) / 128 * 128 * (int64(a.W.Cols) + 4))}
 	if g := (op.Grid{X: uint32(max((int64(a.Rows)+3)/4, int64(a.Rows)*(1-min(1, int64(a.Rows)/2048)*min(1, 4096/max(1, int64(a.W.Cols)))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[498], g)
+		q.Launch(s.kernels[kernelLinearF8E4m3_64x128_0], g)
 	}
 	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128)*2)), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[499], g)
+		q.Launch(s.kernels[kernelLinearF8E4m3_64x128_1], g)
 	}
 }
 
-// launchLinearF8Wide_128_4: kernels/h200/frag/wide.toml:4, order wide_4.
+// launchLinearF8Wide_128_4: kernels/h200/frag/wide.toml, order wide_4.
 func (s *Set) launchLinearF8Wide_128_4(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(4 * ((int64(a.Rows) + 127) / 128 * ((int64(a.W.Rows) + 127) / 128))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
@@ -8063,11 +9108,11 @@ func (s *Set) launchLinearF8Wide_128_4(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[500], g)
+		q.Launch(s.kernels[kernelLinearF8Wide_128_4], g)
 	}
 }
 
-// launchLinearF8Wide_128_3: kernels/h200/frag/wide.toml:18, order wide_3.
+// launchLinearF8Wide_128_3: kernels/h200/frag/wide.toml, order wide_3.
 func (s *Set) launchLinearF8Wide_128_3(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(3 * ((int64(a.Rows) + 127) / 128 * ((int64(a.W.Rows) + 127) / 128))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
@@ -8078,11 +9123,11 @@ func (s *Set) launchLinearF8Wide_128_3(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[501], g)
+		q.Launch(s.kernels[kernelLinearF8Wide_128_3], g)
 	}
 }
 
-// launchLinearF8Wide_128_2: kernels/h200/frag/wide.toml:32, order wide_2.
+// launchLinearF8Wide_128_2: kernels/h200/frag/wide.toml, order wide_2.
 func (s *Set) launchLinearF8Wide_128_2(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(2 * ((int64(a.Rows) + 127) / 128 * ((int64(a.W.Rows) + 127) / 128))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
@@ -8093,11 +9138,11 @@ func (s *Set) launchLinearF8Wide_128_2(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[502], g)
+		q.Launch(s.kernels[kernelLinearF8Wide_128_2], g)
 	}
 }
 
-// launchLinearF8Wide_192_3: kernels/h200/frag/wide.toml:46, order wide_3.
+// launchLinearF8Wide_192_3: kernels/h200/frag/wide.toml, order wide_3.
 func (s *Set) launchLinearF8Wide_192_3(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(3 * ((int64(a.Rows) + 191) / 192 * ((int64(a.W.Rows) + 127) / 128))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
@@ -8108,11 +9153,11 @@ func (s *Set) launchLinearF8Wide_192_3(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 192, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[503], g)
+		q.Launch(s.kernels[kernelLinearF8Wide_192_3], g)
 	}
 }
 
-// launchLinearF8Wide_192_2: kernels/h200/frag/wide.toml:60, order wide_2.
+// launchLinearF8Wide_192_2: kernels/h200/frag/wide.toml, order wide_2.
 func (s *Set) launchLinearF8Wide_192_2(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(2 * ((int64(a.Rows) + 191) / 192 * ((int64(a.W.Rows) + 127) / 128))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
@@ -8123,11 +9168,11 @@ func (s *Set) launchLinearF8Wide_192_2(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 192, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[504], g)
+		q.Launch(s.kernels[kernelLinearF8Wide_192_2], g)
 	}
 }
 
-// launchLinearF8Wide_256_3: kernels/h200/frag/wide.toml:74, order wide_3.
+// launchLinearF8Wide_256_3: kernels/h200/frag/wide.toml, order wide_3.
 func (s *Set) launchLinearF8Wide_256_3(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(3 * ((int64(a.Rows) + 255) / 256 * ((int64(a.W.Rows) + 127) / 128))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
@@ -8138,11 +9183,11 @@ func (s *Set) launchLinearF8Wide_256_3(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 256, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[505], g)
+		q.Launch(s.kernels[kernelLinearF8Wide_256_3], g)
 	}
 }
 
-// launchLinearF8Wide_256_2: kernels/h200/frag/wide.toml:88, order wide_2.
+// launchLinearF8Wide_256_2: kernels/h200/frag/wide.toml, order wide_2.
 func (s *Set) launchLinearF8Wide_256_2(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(2 * ((int64(a.Rows) + 255) / 256 * ((int64(a.W.Rows) + 127) / 128))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
@@ -8153,11 +9198,11 @@ func (s *Set) launchLinearF8Wide_256_2(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 256, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[506], g)
+		q.Launch(s.kernels[kernelLinearF8Wide_256_2], g)
 	}
 }
 
-// launchLinearF8Wide_256: kernels/h200/frag/wide.toml:102, order wide.
+// launchLinearF8Wide_256: kernels/h200/frag/wide.toml, order wide.
 func (s *Set) launchLinearF8Wide_256(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+255)/256*((int64(a.W.Rows)+127)/128))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
@@ -8168,11 +9213,11 @@ func (s *Set) launchLinearF8Wide_256(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 256, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[507], g)
+		q.Launch(s.kernels[kernelLinearF8Wide_256], g)
 	}
 }
 
-// launchLinearF8Wide_192: kernels/h200/frag/wide.toml:115, order wide.
+// launchLinearF8Wide_192: kernels/h200/frag/wide.toml, order wide.
 func (s *Set) launchLinearF8Wide_192(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+191)/192*((int64(a.W.Rows)+127)/128))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
@@ -8183,11 +9228,11 @@ func (s *Set) launchLinearF8Wide_192(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 192, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[508], g)
+		q.Launch(s.kernels[kernelLinearF8Wide_192], g)
 	}
 }
 
-// launchLinearF8Wide_128: kernels/h200/frag/wide.toml:128, order wide.
+// launchLinearF8Wide_128: kernels/h200/frag/wide.toml, order wide.
 func (s *Set) launchLinearF8Wide_128(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
@@ -8198,83 +9243,83 @@ func (s *Set) launchLinearF8Wide_128(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[509], g)
+		q.Launch(s.kernels[kernelLinearF8Wide_128], g)
 	}
 }
 
-// launchLinearF8Half_1Short: kernels/h200/e4m3/half.toml:2, order half.
+// launchLinearF8Half_1Short: kernels/h200/e4m3/half.toml, order half.
 func (s *Set) launchLinearF8Half_1Short(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[510], g)
+		q.Launch(s.kernels[kernelLinearF8Half_1Short], g)
 	}
 }
 
-// launchLinearF8Half_1: kernels/h200/e4m3/half.toml:15, order half.
+// launchLinearF8Half_1: kernels/h200/e4m3/half.toml, order half.
 func (s *Set) launchLinearF8Half_1(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[511], g)
+		q.Launch(s.kernels[kernelLinearF8Half_1], g)
 	}
 }
 
-// launchLinearF8_1Short: kernels/h200/base/f8/linear_few.toml:2, order few.
+// launchLinearF8_1Short: kernels/h200/base/f8/linear_few.toml, order few.
 func (s *Set) launchLinearF8_1Short(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[512], g)
+		q.Launch(s.kernels[kernelLinearF8_1Short], g)
 	}
 }
 
-// launchLinearF8_1: kernels/h200/base/f8/linear_few.toml:15, order few.
+// launchLinearF8_1: kernels/h200/base/f8/linear_few.toml, order few.
 func (s *Set) launchLinearF8_1(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[513], g)
+		q.Launch(s.kernels[kernelLinearF8_1], g)
 	}
 }
 
-// launchLinearF8_4: kernels/h200/base/f8/linear_few.toml:28, order few.
+// launchLinearF8_4: kernels/h200/base/f8/linear_few.toml, order few.
 func (s *Set) launchLinearF8_4(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[514], g)
+		q.Launch(s.kernels[kernelLinearF8_4], g)
 	}
 }
 
-// launchLinearF8_8: kernels/h200/base/f8/linear_few.toml:41, order few.
+// launchLinearF8_8: kernels/h200/base/f8/linear_few.toml, order few.
 func (s *Set) launchLinearF8_8(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[515], g)
+		q.Launch(s.kernels[kernelLinearF8_8], g)
 	}
 }
 
-// launchLinearF8_4Long: kernels/h200/base/f8/linear_few.toml:54, order few.
+// launchLinearF8_4Long: kernels/h200/base/f8/linear_few.toml, order few.
 func (s *Set) launchLinearF8_4Long(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[516], g)
+		q.Launch(s.kernels[kernelLinearF8_4Long], g)
 	}
 }
 
-// launchLinearF8_8Long: kernels/h200/base/f8/linear_few.toml:67, order few.
+// launchLinearF8_8Long: kernels/h200/base/f8/linear_few.toml, order few.
 func (s *Set) launchLinearF8_8Long(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[517], g)
+		q.Launch(s.kernels[kernelLinearF8_8Long], g)
 	}
 }
 
-// launchLinearF8: kernels/h200/base/f8/linear_few.toml:80, order few.
+// launchLinearF8: kernels/h200/base/f8/linear_few.toml, order few.
 func (s *Set) launchLinearF8(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[518], g)
+		q.Launch(s.kernels[kernelLinearF8], g)
 	}
 }
 
-// launchLinearF8blockSplit_16Narrow: kernels/h200/frag/split_16_narrow.toml:3, order split_5.
+// launchLinearF8blockSplit_16Narrow: kernels/h200/frag/split_16_narrow.toml, order split_5.
 func (s *Set) launchLinearF8blockSplit_16Narrow(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(5 * ((int64(a.W.Rows) + 63) / 64)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -8285,11 +9330,11 @@ func (s *Set) launchLinearF8blockSplit_16Narrow(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[519], g)
+		q.Launch(s.kernels[kernelLinearF8blockSplit_16Narrow], g)
 	}
 }
 
-// launchLinearF8blockSplit_32Narrow_8: kernels/h200/frag/split_32_narrow.toml:3, order split_8.
+// launchLinearF8blockSplit_32Narrow_8: kernels/h200/frag/split_32_narrow.toml, order split_8.
 func (s *Set) launchLinearF8blockSplit_32Narrow_8(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(8 * ((int64(a.W.Rows) + 63) / 64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -8300,11 +9345,11 @@ func (s *Set) launchLinearF8blockSplit_32Narrow_8(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[520], g)
+		q.Launch(s.kernels[kernelLinearF8blockSplit_32Narrow_8], g)
 	}
 }
 
-// launchLinearF8blockSplit_32Narrow_5: kernels/h200/frag/split_32_narrow.toml:18, order split_5.
+// launchLinearF8blockSplit_32Narrow_5: kernels/h200/frag/split_32_narrow.toml, order split_5.
 func (s *Set) launchLinearF8blockSplit_32Narrow_5(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(5 * ((int64(a.W.Rows) + 63) / 64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -8315,11 +9360,11 @@ func (s *Set) launchLinearF8blockSplit_32Narrow_5(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[521], g)
+		q.Launch(s.kernels[kernelLinearF8blockSplit_32Narrow_5], g)
 	}
 }
 
-// launchLinearF8blockSplit_32Large: kernels/h200/e4m3/split_32_large.toml:2, order split_1.
+// launchLinearF8blockSplit_32Large: kernels/h200/e4m3/split_32_large.toml, order split_1.
 func (s *Set) launchLinearF8blockSplit_32Large(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(396, (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -8330,11 +9375,11 @@ func (s *Set) launchLinearF8blockSplit_32Large(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[522], g)
+		q.Launch(s.kernels[kernelLinearF8blockSplit_32Large], g)
 	}
 }
 
-// launchLinearF8blockSplit_16Large: kernels/h200/frag/split.toml:4, order split_2.
+// launchLinearF8blockSplit_16Large: kernels/h200/frag/split.toml, order split_2.
 func (s *Set) launchLinearF8blockSplit_16Large(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(2 * min(198, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -8345,11 +9390,11 @@ func (s *Set) launchLinearF8blockSplit_16Large(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[523], g)
+		q.Launch(s.kernels[kernelLinearF8blockSplit_16Large], g)
 	}
 }
 
-// launchLinearF8blockSplit_16Middle: kernels/h200/frag/split.toml:18, order split_4.
+// launchLinearF8blockSplit_16Middle: kernels/h200/frag/split.toml, order split_4.
 func (s *Set) launchLinearF8blockSplit_16Middle(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(248, 4*((int64(a.W.Rows)+64*2-1)/(64*2)))), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -8360,11 +9405,11 @@ func (s *Set) launchLinearF8blockSplit_16Middle(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[524], g)
+		q.Launch(s.kernels[kernelLinearF8blockSplit_16Middle], g)
 	}
 }
 
-// launchLinearF8blockSplit_16Small: kernels/h200/frag/split.toml:33, order split_8.
+// launchLinearF8blockSplit_16Small: kernels/h200/frag/split.toml, order split_8.
 func (s *Set) launchLinearF8blockSplit_16Small(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(8 * min(24, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -8375,11 +9420,11 @@ func (s *Set) launchLinearF8blockSplit_16Small(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[525], g)
+		q.Launch(s.kernels[kernelLinearF8blockSplit_16Small], g)
 	}
 }
 
-// launchLinearF8blockSplit_16: kernels/h200/frag/split.toml:48, order split_6.
+// launchLinearF8blockSplit_16: kernels/h200/frag/split.toml, order split_6.
 func (s *Set) launchLinearF8blockSplit_16(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(6 * min(39, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -8390,11 +9435,11 @@ func (s *Set) launchLinearF8blockSplit_16(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[526], g)
+		q.Launch(s.kernels[kernelLinearF8blockSplit_16], g)
 	}
 }
 
-// launchLinearF8blockSplit_32Middle: kernels/h200/frag/split.toml:63, order split_4.
+// launchLinearF8blockSplit_32Middle: kernels/h200/frag/split.toml, order split_4.
 func (s *Set) launchLinearF8blockSplit_32Middle(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(248, 4*((int64(a.W.Rows)+64*2-1)/(64*2)))), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -8405,11 +9450,11 @@ func (s *Set) launchLinearF8blockSplit_32Middle(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[527], g)
+		q.Launch(s.kernels[kernelLinearF8blockSplit_32Middle], g)
 	}
 }
 
-// launchLinearF8blockSplit_32: kernels/h200/frag/split_32.toml:2, order split_6.
+// launchLinearF8blockSplit_32: kernels/h200/frag/split_32.toml, order split_6.
 func (s *Set) launchLinearF8blockSplit_32(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(6 * min(39, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -8420,11 +9465,11 @@ func (s *Set) launchLinearF8blockSplit_32(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[528], g)
+		q.Launch(s.kernels[kernelLinearF8blockSplit_32], g)
 	}
 }
 
-// launchLinearF8blockSplit_64Small_6: kernels/h200/frag/split_64_small_6.toml:3, order split_6.
+// launchLinearF8blockSplit_64Small_6: kernels/h200/frag/split_64_small_6.toml, order split_6.
 func (s *Set) launchLinearF8blockSplit_64Small_6(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(6 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -8435,11 +9480,11 @@ func (s *Set) launchLinearF8blockSplit_64Small_6(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[529], g)
+		q.Launch(s.kernels[kernelLinearF8blockSplit_64Small_6], g)
 	}
 }
 
-// launchLinearF8blockSplit_64Small_8: kernels/h200/frag/split_64.toml:4, order split_8.
+// launchLinearF8blockSplit_64Small_8: kernels/h200/frag/split_64.toml, order split_8.
 func (s *Set) launchLinearF8blockSplit_64Small_8(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(8 * ((int64(a.W.Rows) + 191) / 192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -8450,11 +9495,11 @@ func (s *Set) launchLinearF8blockSplit_64Small_8(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[530], g)
+		q.Launch(s.kernels[kernelLinearF8blockSplit_64Small_8], g)
 	}
 }
 
-// launchLinearF8blockSplit_64Narrow_3: kernels/h200/frag/split_64.toml:19, order split_3.
+// launchLinearF8blockSplit_64Narrow_3: kernels/h200/frag/split_64.toml, order split_3.
 func (s *Set) launchLinearF8blockSplit_64Narrow_3(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(3 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -8465,11 +9510,11 @@ func (s *Set) launchLinearF8blockSplit_64Narrow_3(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[531], g)
+		q.Launch(s.kernels[kernelLinearF8blockSplit_64Narrow_3], g)
 	}
 }
 
-// launchLinearF8blockSplit_64Single: kernels/h200/frag/split_64.toml:34, order split_1.
+// launchLinearF8blockSplit_64Single: kernels/h200/frag/split_64.toml, order split_1.
 func (s *Set) launchLinearF8blockSplit_64Single(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 191) / 192), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -8480,11 +9525,11 @@ func (s *Set) launchLinearF8blockSplit_64Single(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[532], g)
+		q.Launch(s.kernels[kernelLinearF8blockSplit_64Single], g)
 	}
 }
 
-// launchLinearF8blockSplit_64Middle: kernels/h200/e4m3/split_64_middle.toml:3, order split_2.
+// launchLinearF8blockSplit_64Middle: kernels/h200/e4m3/split_64_middle.toml, order split_2.
 func (s *Set) launchLinearF8blockSplit_64Middle(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(2 * min(66, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -8495,50 +9540,50 @@ func (s *Set) launchLinearF8blockSplit_64Middle(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[533], g)
+		q.Launch(s.kernels[kernelLinearF8blockSplit_64Middle], g)
 	}
 }
 
-// launchLinearF8blockE4m3_128x192: kernels/h200/base/f8block/linear_wide.toml:29, order e4m3, activations rounded to e4m3x128.
+// launchLinearF8blockE4m3_128x192: kernels/h200/base/f8block/linear_wide.toml, order e4m3, activations rounded to e4m3x128.
 func (s *Set) launchLinearF8blockE4m3_128x192(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch((int64(a.Rows) + 127) / 128 * 128 * (int64(a.W.Cols) / 32 * 33))}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*(int64(a.W.Cols)/16) + 255) / 256), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[534], g)
+		q.Launch(s.kernels[kernelLinearF8blockE4m3_128x192_0], g)
 	}
 	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+255)/256*((int64(a.W.Rows)+191)/192)*2)), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[535], g)
+		q.Launch(s.kernels[kernelLinearF8blockE4m3_128x192_1], g)
 	}
 }
 
-// launchLinearF8blockE4m3_128x128: kernels/h200/base/f8block/linear_wide.toml:49, order e4m3, activations rounded to e4m3x128.
+// launchLinearF8blockE4m3_128x128: kernels/h200/base/f8block/linear_wide.toml, order e4m3, activations rounded to e4m3x128.
 func (s *Set) launchLinearF8blockE4m3_128x128(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch((int64(a.Rows) + 127) / 128 * 128 * (int64(a.W.Cols) / 32 * 33))}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*(int64(a.W.Cols)/16) + 255) / 256), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[536], g)
+		q.Launch(s.kernels[kernelLinearF8blockE4m3_128x128_0], g)
 	}
 	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+255)/256*((int64(a.W.Rows)+127)/128)*2)), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[537], g)
+		q.Launch(s.kernels[kernelLinearF8blockE4m3_128x128_1], g)
 	}
 }
 
-// launchLinearF8blockE4m3_64x128: kernels/h200/base/f8block/linear_wide.toml:69, order e4m3_halves, activations rounded to e4m3x128.
+// launchLinearF8blockE4m3_64x128: kernels/h200/base/f8block/linear_wide.toml, order e4m3_halves, activations rounded to e4m3x128.
 func (s *Set) launchLinearF8blockE4m3_64x128(q op.Stream, a op.Linear) {
 	b := argumentsLinear{a, q.Scratch((int64(a.Rows) + 127) / 128 * 128 * (int64(a.W.Cols) / 32 * 33))}
 	if g := (op.Grid{X: uint32((int64(a.Rows)*(int64(a.W.Cols)/16) + 255) / 256), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[538], g)
+		q.Launch(s.kernels[kernelLinearF8blockE4m3_64x128_0], g)
 	}
 	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128)*2)), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[539], g)
+		q.Launch(s.kernels[kernelLinearF8blockE4m3_64x128_1], g)
 	}
 }
 
-// launchLinearF8blockWide: kernels/h200/base/f8block/linear_wide.toml:129, order wide.
+// launchLinearF8blockWide: kernels/h200/base/f8block/linear_wide.toml, order wide.
 func (s *Set) launchLinearF8blockWide(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+63)/64*((int64(a.W.Rows)+127)/128))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
@@ -8549,99 +9594,99 @@ func (s *Set) launchLinearF8blockWide(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[540], g)
+		q.Launch(s.kernels[kernelLinearF8blockWide], g)
 	}
 }
 
-// launchLinearF8blockHeld_1: kernels/h200/frag/held.toml:2, order held.
+// launchLinearF8blockHeld_1: kernels/h200/frag/held.toml, order held.
 func (s *Set) launchLinearF8blockHeld_1(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[541], g)
+		q.Launch(s.kernels[kernelLinearF8blockHeld_1], g)
 	}
 }
 
-// launchLinearF8blockHeld_4: kernels/h200/frag/held.toml:16, order held.
+// launchLinearF8blockHeld_4: kernels/h200/frag/held.toml, order held.
 func (s *Set) launchLinearF8blockHeld_4(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[542], g)
+		q.Launch(s.kernels[kernelLinearF8blockHeld_4], g)
 	}
 }
 
-// launchLinearF8blockHalf_1Short: kernels/h200/e4m3/half.toml:2, order half.
+// launchLinearF8blockHalf_1Short: kernels/h200/e4m3/half.toml, order half.
 func (s *Set) launchLinearF8blockHalf_1Short(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[543], g)
+		q.Launch(s.kernels[kernelLinearF8blockHalf_1Short], g)
 	}
 }
 
-// launchLinearF8blockHalf_1: kernels/h200/e4m3/half.toml:15, order half.
+// launchLinearF8blockHalf_1: kernels/h200/e4m3/half.toml, order half.
 func (s *Set) launchLinearF8blockHalf_1(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[544], g)
+		q.Launch(s.kernels[kernelLinearF8blockHalf_1], g)
 	}
 }
 
-// launchLinearF8block_1Short: kernels/h200/base/f8block/linear_few.toml:2, order few.
+// launchLinearF8block_1Short: kernels/h200/base/f8block/linear_few.toml, order few.
 func (s *Set) launchLinearF8block_1Short(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[545], g)
+		q.Launch(s.kernels[kernelLinearF8block_1Short], g)
 	}
 }
 
-// launchLinearF8block_1: kernels/h200/base/f8block/linear_few.toml:15, order few.
+// launchLinearF8block_1: kernels/h200/base/f8block/linear_few.toml, order few.
 func (s *Set) launchLinearF8block_1(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[546], g)
+		q.Launch(s.kernels[kernelLinearF8block_1], g)
 	}
 }
 
-// launchLinearF8block_4: kernels/h200/base/f8block/linear_few.toml:28, order few.
+// launchLinearF8block_4: kernels/h200/base/f8block/linear_few.toml, order few.
 func (s *Set) launchLinearF8block_4(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[547], g)
+		q.Launch(s.kernels[kernelLinearF8block_4], g)
 	}
 }
 
-// launchLinearF8block_8: kernels/h200/base/f8block/linear_few.toml:41, order few.
+// launchLinearF8block_8: kernels/h200/base/f8block/linear_few.toml, order few.
 func (s *Set) launchLinearF8block_8(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[548], g)
+		q.Launch(s.kernels[kernelLinearF8block_8], g)
 	}
 }
 
-// launchLinearF8block_4Long: kernels/h200/base/f8block/linear_few.toml:54, order few.
+// launchLinearF8block_4Long: kernels/h200/base/f8block/linear_few.toml, order few.
 func (s *Set) launchLinearF8block_4Long(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[549], g)
+		q.Launch(s.kernels[kernelLinearF8block_4Long], g)
 	}
 }
 
-// launchLinearF8block_8Long: kernels/h200/base/f8block/linear_few.toml:67, order few.
+// launchLinearF8block_8Long: kernels/h200/base/f8block/linear_few.toml, order few.
 func (s *Set) launchLinearF8block_8Long(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[550], g)
+		q.Launch(s.kernels[kernelLinearF8block_8Long], g)
 	}
 }
 
-// launchLinearF8block: kernels/h200/base/f8block/linear_few.toml:80, order few.
+// launchLinearF8block: kernels/h200/base/f8block/linear_few.toml, order few.
 func (s *Set) launchLinearF8block(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[551], g)
+		q.Launch(s.kernels[kernelLinearF8block], g)
 	}
 }
 
-// launchLinearNvfp4Split_16Small_6: kernels/h200/frag/split_16_small_6.toml:2, order warps_6.
+// launchLinearNvfp4Split_16Small_6: kernels/h200/frag/split_16_small_6.toml, order warps_6.
 func (s *Set) launchLinearNvfp4Split_16Small_6(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(6 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -8652,11 +9697,11 @@ func (s *Set) launchLinearNvfp4Split_16Small_6(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[552], g)
+		q.Launch(s.kernels[kernelLinearNvfp4Split_16Small_6], g)
 	}
 }
 
-// launchLinearNvfp4Split_16Narrow: kernels/h200/frag/split_16_narrow.toml:3, order warps_5.
+// launchLinearNvfp4Split_16Narrow: kernels/h200/frag/split_16_narrow.toml, order warps_5.
 func (s *Set) launchLinearNvfp4Split_16Narrow(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(5 * ((int64(a.W.Rows) + 63) / 64)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -8667,11 +9712,11 @@ func (s *Set) launchLinearNvfp4Split_16Narrow(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[553], g)
+		q.Launch(s.kernels[kernelLinearNvfp4Split_16Narrow], g)
 	}
 }
 
-// launchLinearNvfp4Split_32Narrow_8: kernels/h200/frag/split_32_narrow.toml:3, order split_8.
+// launchLinearNvfp4Split_32Narrow_8: kernels/h200/frag/split_32_narrow.toml, order split_8.
 func (s *Set) launchLinearNvfp4Split_32Narrow_8(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(8 * ((int64(a.W.Rows) + 63) / 64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -8682,11 +9727,11 @@ func (s *Set) launchLinearNvfp4Split_32Narrow_8(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[554], g)
+		q.Launch(s.kernels[kernelLinearNvfp4Split_32Narrow_8], g)
 	}
 }
 
-// launchLinearNvfp4Split_32Narrow_5: kernels/h200/frag/split_32_narrow.toml:18, order split_5.
+// launchLinearNvfp4Split_32Narrow_5: kernels/h200/frag/split_32_narrow.toml, order split_5.
 func (s *Set) launchLinearNvfp4Split_32Narrow_5(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(5 * ((int64(a.W.Rows) + 63) / 64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -8697,11 +9742,11 @@ func (s *Set) launchLinearNvfp4Split_32Narrow_5(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[555], g)
+		q.Launch(s.kernels[kernelLinearNvfp4Split_32Narrow_5], g)
 	}
 }
 
-// launchLinearNvfp4Split_32Narrow_4: kernels/h200/frag/split_32_narrow_4.toml:2, order split_4.
+// launchLinearNvfp4Split_32Narrow_4: kernels/h200/frag/split_32_narrow_4.toml, order split_4.
 func (s *Set) launchLinearNvfp4Split_32Narrow_4(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(4 * ((int64(a.W.Rows) + 63) / 64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -8712,11 +9757,11 @@ func (s *Set) launchLinearNvfp4Split_32Narrow_4(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[556], g)
+		q.Launch(s.kernels[kernelLinearNvfp4Split_32Narrow_4], g)
 	}
 }
 
-// launchLinearNvfp4Split_64Small_6: kernels/h200/frag/split_64_small_6.toml:3, order split_6.
+// launchLinearNvfp4Split_64Small_6: kernels/h200/frag/split_64_small_6.toml, order split_6.
 func (s *Set) launchLinearNvfp4Split_64Small_6(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(6 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -8727,11 +9772,11 @@ func (s *Set) launchLinearNvfp4Split_64Small_6(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[557], g)
+		q.Launch(s.kernels[kernelLinearNvfp4Split_64Small_6], g)
 	}
 }
 
-// launchLinearNvfp4Split_64Small_8: kernels/h200/frag/split_64.toml:4, order split_8.
+// launchLinearNvfp4Split_64Small_8: kernels/h200/frag/split_64.toml, order split_8.
 func (s *Set) launchLinearNvfp4Split_64Small_8(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(8 * ((int64(a.W.Rows) + 191) / 192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -8742,11 +9787,11 @@ func (s *Set) launchLinearNvfp4Split_64Small_8(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[558], g)
+		q.Launch(s.kernels[kernelLinearNvfp4Split_64Small_8], g)
 	}
 }
 
-// launchLinearNvfp4Split_64Narrow_3: kernels/h200/frag/split_64.toml:19, order split_3.
+// launchLinearNvfp4Split_64Narrow_3: kernels/h200/frag/split_64.toml, order split_3.
 func (s *Set) launchLinearNvfp4Split_64Narrow_3(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(3 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -8757,11 +9802,11 @@ func (s *Set) launchLinearNvfp4Split_64Narrow_3(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[559], g)
+		q.Launch(s.kernels[kernelLinearNvfp4Split_64Narrow_3], g)
 	}
 }
 
-// launchLinearNvfp4Split_64Single: kernels/h200/frag/split_64.toml:34, order split_1.
+// launchLinearNvfp4Split_64Single: kernels/h200/frag/split_64.toml, order split_1.
 func (s *Set) launchLinearNvfp4Split_64Single(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 191) / 192), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -8772,11 +9817,11 @@ func (s *Set) launchLinearNvfp4Split_64Single(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[560], g)
+		q.Launch(s.kernels[kernelLinearNvfp4Split_64Single], g)
 	}
 }
 
-// launchLinearNvfp4Split_16Large: kernels/h200/base/nvfp4/linear_split.toml:2, order warps_2.
+// launchLinearNvfp4Split_16Large: kernels/h200/base/nvfp4/linear_split.toml, order warps_2.
 func (s *Set) launchLinearNvfp4Split_16Large(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(2 * min(198, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -8787,11 +9832,11 @@ func (s *Set) launchLinearNvfp4Split_16Large(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[561], g)
+		q.Launch(s.kernels[kernelLinearNvfp4Split_16Large], g)
 	}
 }
 
-// launchLinearNvfp4Split_16Middle: kernels/h200/base/nvfp4/linear_split.toml:16, order warps_4.
+// launchLinearNvfp4Split_16Middle: kernels/h200/base/nvfp4/linear_split.toml, order warps_4.
 func (s *Set) launchLinearNvfp4Split_16Middle(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(4 * min(62, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -8802,11 +9847,11 @@ func (s *Set) launchLinearNvfp4Split_16Middle(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[562], g)
+		q.Launch(s.kernels[kernelLinearNvfp4Split_16Middle], g)
 	}
 }
 
-// launchLinearNvfp4Split_16Small_4: kernels/h200/base/nvfp4/linear_split.toml:31, order warps_4.
+// launchLinearNvfp4Split_16Small_4: kernels/h200/base/nvfp4/linear_split.toml, order warps_4.
 func (s *Set) launchLinearNvfp4Split_16Small_4(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(4 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -8817,11 +9862,11 @@ func (s *Set) launchLinearNvfp4Split_16Small_4(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[563], g)
+		q.Launch(s.kernels[kernelLinearNvfp4Split_16Small_4], g)
 	}
 }
 
-// launchLinearNvfp4Split_16: kernels/h200/base/nvfp4/linear_split.toml:46, order warps_8.
+// launchLinearNvfp4Split_16: kernels/h200/base/nvfp4/linear_split.toml, order warps_8.
 func (s *Set) launchLinearNvfp4Split_16(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(8 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -8832,11 +9877,11 @@ func (s *Set) launchLinearNvfp4Split_16(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[564], g)
+		q.Launch(s.kernels[kernelLinearNvfp4Split_16], g)
 	}
 }
 
-// launchLinearNvfp4Split_32Large: kernels/h200/base/nvfp4/linear_split.toml:61, order split_2.
+// launchLinearNvfp4Split_32Large: kernels/h200/base/nvfp4/linear_split.toml, order split_2.
 func (s *Set) launchLinearNvfp4Split_32Large(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(2 * min(198, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -8847,11 +9892,11 @@ func (s *Set) launchLinearNvfp4Split_32Large(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[565], g)
+		q.Launch(s.kernels[kernelLinearNvfp4Split_32Large], g)
 	}
 }
 
-// launchLinearNvfp4Split_32Middle: kernels/h200/base/nvfp4/linear_split.toml:75, order split_2.
+// launchLinearNvfp4Split_32Middle: kernels/h200/base/nvfp4/linear_split.toml, order split_2.
 func (s *Set) launchLinearNvfp4Split_32Middle(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(2 * min(124, (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -8862,11 +9907,11 @@ func (s *Set) launchLinearNvfp4Split_32Middle(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[566], g)
+		q.Launch(s.kernels[kernelLinearNvfp4Split_32Middle], g)
 	}
 }
 
-// launchLinearNvfp4Split_64Large: kernels/h200/base/nvfp4/linear_split.toml:90, order split_2.
+// launchLinearNvfp4Split_64Large: kernels/h200/base/nvfp4/linear_split.toml, order split_2.
 func (s *Set) launchLinearNvfp4Split_64Large(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(2 * min(66, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -8877,11 +9922,11 @@ func (s *Set) launchLinearNvfp4Split_64Large(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[567], g)
+		q.Launch(s.kernels[kernelLinearNvfp4Split_64Large], g)
 	}
 }
 
-// launchLinearNvfp4Split_64Middle: kernels/h200/frag/split_64_middle.toml:3, order split_2.
+// launchLinearNvfp4Split_64Middle: kernels/h200/frag/split_64_middle.toml, order split_2.
 func (s *Set) launchLinearNvfp4Split_64Middle(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(2 * min(124, (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -8892,11 +9937,11 @@ func (s *Set) launchLinearNvfp4Split_64Middle(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[568], g)
+		q.Launch(s.kernels[kernelLinearNvfp4Split_64Middle], g)
 	}
 }
 
-// launchLinearNvfp4Split_128Small_6: kernels/h200/frag/split_128.toml:3, order split_6.
+// launchLinearNvfp4Split_128Small_6: kernels/h200/frag/split_128.toml, order split_6.
 func (s *Set) launchLinearNvfp4Split_128Small_6(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(6 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -8907,11 +9952,11 @@ func (s *Set) launchLinearNvfp4Split_128Small_6(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[569], g)
+		q.Launch(s.kernels[kernelLinearNvfp4Split_128Small_6], g)
 	}
 }
 
-// launchLinearNvfp4Split_128Small_4: kernels/h200/frag/split_128.toml:18, order split_4.
+// launchLinearNvfp4Split_128Small_4: kernels/h200/frag/split_128.toml, order split_4.
 func (s *Set) launchLinearNvfp4Split_128Small_4(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(4 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -8922,11 +9967,11 @@ func (s *Set) launchLinearNvfp4Split_128Small_4(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[570], g)
+		q.Launch(s.kernels[kernelLinearNvfp4Split_128Small_4], g)
 	}
 }
 
-// launchLinearNvfp4Split_128Narrow_3: kernels/h200/frag/split_128.toml:33, order split_3.
+// launchLinearNvfp4Split_128Narrow_3: kernels/h200/frag/split_128.toml, order split_3.
 func (s *Set) launchLinearNvfp4Split_128Narrow_3(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(3 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -8937,11 +9982,11 @@ func (s *Set) launchLinearNvfp4Split_128Narrow_3(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[571], g)
+		q.Launch(s.kernels[kernelLinearNvfp4Split_128Narrow_3], g)
 	}
 }
 
-// launchLinearNvfp4Split_128Middle_2: kernels/h200/frag/split_128.toml:48, order split_2.
+// launchLinearNvfp4Split_128Middle_2: kernels/h200/frag/split_128.toml, order split_2.
 func (s *Set) launchLinearNvfp4Split_128Middle_2(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(2 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -8952,11 +9997,11 @@ func (s *Set) launchLinearNvfp4Split_128Middle_2(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[572], g)
+		q.Launch(s.kernels[kernelLinearNvfp4Split_128Middle_2], g)
 	}
 }
 
-// launchLinearNvfp4Split_128Single: kernels/h200/frag/split_128_single.toml:3, order split_1.
+// launchLinearNvfp4Split_128Single: kernels/h200/frag/split_128_single.toml, order split_1.
 func (s *Set) launchLinearNvfp4Split_128Single(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 191) / 192), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -8967,11 +10012,11 @@ func (s *Set) launchLinearNvfp4Split_128Single(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[573], g)
+		q.Launch(s.kernels[kernelLinearNvfp4Split_128Single], g)
 	}
 }
 
-// launchLinearNvfp4Split_192Single: kernels/h200/frag/split_192_single.toml:3, order split_1.
+// launchLinearNvfp4Split_192Single: kernels/h200/frag/split_192_single.toml, order split_1.
 func (s *Set) launchLinearNvfp4Split_192Single(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 191) / 192), Y: uint32((int64(a.Rows) + 191) / 192), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -8982,11 +10027,11 @@ func (s *Set) launchLinearNvfp4Split_192Single(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 192, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[574], g)
+		q.Launch(s.kernels[kernelLinearNvfp4Split_192Single], g)
 	}
 }
 
-// launchLinearNvfp4Wide_128_4: kernels/h200/frag/wide.toml:4, order wide_4.
+// launchLinearNvfp4Wide_128_4: kernels/h200/frag/wide.toml, order wide_4.
 func (s *Set) launchLinearNvfp4Wide_128_4(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(4 * ((int64(a.Rows) + 127) / 128 * ((int64(a.W.Rows) + 127) / 128))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
@@ -8997,11 +10042,11 @@ func (s *Set) launchLinearNvfp4Wide_128_4(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[575], g)
+		q.Launch(s.kernels[kernelLinearNvfp4Wide_128_4], g)
 	}
 }
 
-// launchLinearNvfp4Wide_128_3: kernels/h200/frag/wide.toml:18, order wide_3.
+// launchLinearNvfp4Wide_128_3: kernels/h200/frag/wide.toml, order wide_3.
 func (s *Set) launchLinearNvfp4Wide_128_3(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(3 * ((int64(a.Rows) + 127) / 128 * ((int64(a.W.Rows) + 127) / 128))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
@@ -9012,11 +10057,11 @@ func (s *Set) launchLinearNvfp4Wide_128_3(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[576], g)
+		q.Launch(s.kernels[kernelLinearNvfp4Wide_128_3], g)
 	}
 }
 
-// launchLinearNvfp4Wide_128_2: kernels/h200/frag/wide.toml:32, order wide_2.
+// launchLinearNvfp4Wide_128_2: kernels/h200/frag/wide.toml, order wide_2.
 func (s *Set) launchLinearNvfp4Wide_128_2(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(2 * ((int64(a.Rows) + 127) / 128 * ((int64(a.W.Rows) + 127) / 128))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
@@ -9027,11 +10072,11 @@ func (s *Set) launchLinearNvfp4Wide_128_2(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[577], g)
+		q.Launch(s.kernels[kernelLinearNvfp4Wide_128_2], g)
 	}
 }
 
-// launchLinearNvfp4Wide_192_3: kernels/h200/frag/wide.toml:46, order wide_3.
+// launchLinearNvfp4Wide_192_3: kernels/h200/frag/wide.toml, order wide_3.
 func (s *Set) launchLinearNvfp4Wide_192_3(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(3 * ((int64(a.Rows) + 191) / 192 * ((int64(a.W.Rows) + 127) / 128))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
@@ -9042,11 +10087,11 @@ func (s *Set) launchLinearNvfp4Wide_192_3(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 192, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[578], g)
+		q.Launch(s.kernels[kernelLinearNvfp4Wide_192_3], g)
 	}
 }
 
-// launchLinearNvfp4Wide_192_2: kernels/h200/frag/wide.toml:60, order wide_2.
+// launchLinearNvfp4Wide_192_2: kernels/h200/frag/wide.toml, order wide_2.
 func (s *Set) launchLinearNvfp4Wide_192_2(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(2 * ((int64(a.Rows) + 191) / 192 * ((int64(a.W.Rows) + 127) / 128))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
@@ -9057,11 +10102,11 @@ func (s *Set) launchLinearNvfp4Wide_192_2(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 192, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[579], g)
+		q.Launch(s.kernels[kernelLinearNvfp4Wide_192_2], g)
 	}
 }
 
-// launchLinearNvfp4Wide_256_3: kernels/h200/frag/wide.toml:74, order wide_3.
+// launchLinearNvfp4Wide_256_3: kernels/h200/frag/wide.toml, order wide_3.
 func (s *Set) launchLinearNvfp4Wide_256_3(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(3 * ((int64(a.Rows) + 255) / 256 * ((int64(a.W.Rows) + 127) / 128))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
@@ -9072,11 +10117,11 @@ func (s *Set) launchLinearNvfp4Wide_256_3(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 256, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[580], g)
+		q.Launch(s.kernels[kernelLinearNvfp4Wide_256_3], g)
 	}
 }
 
-// launchLinearNvfp4Wide_256_2: kernels/h200/frag/wide.toml:88, order wide_2.
+// launchLinearNvfp4Wide_256_2: kernels/h200/frag/wide.toml, order wide_2.
 func (s *Set) launchLinearNvfp4Wide_256_2(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(2 * ((int64(a.Rows) + 255) / 256 * ((int64(a.W.Rows) + 127) / 128))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
@@ -9087,11 +10132,11 @@ func (s *Set) launchLinearNvfp4Wide_256_2(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 256, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[581], g)
+		q.Launch(s.kernels[kernelLinearNvfp4Wide_256_2], g)
 	}
 }
 
-// launchLinearNvfp4Wide_256: kernels/h200/frag/wide.toml:102, order wide.
+// launchLinearNvfp4Wide_256: kernels/h200/frag/wide.toml, order wide.
 func (s *Set) launchLinearNvfp4Wide_256(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+255)/256*((int64(a.W.Rows)+127)/128))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
@@ -9102,11 +10147,11 @@ func (s *Set) launchLinearNvfp4Wide_256(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 256, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[582], g)
+		q.Launch(s.kernels[kernelLinearNvfp4Wide_256], g)
 	}
 }
 
-// launchLinearNvfp4Wide_192: kernels/h200/frag/wide.toml:115, order wide.
+// launchLinearNvfp4Wide_192: kernels/h200/frag/wide.toml, order wide.
 func (s *Set) launchLinearNvfp4Wide_192(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+191)/192*((int64(a.W.Rows)+127)/128))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
@@ -9117,11 +10162,11 @@ func (s *Set) launchLinearNvfp4Wide_192(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 192, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[583], g)
+		q.Launch(s.kernels[kernelLinearNvfp4Wide_192], g)
 	}
 }
 
-// launchLinearNvfp4Wide_128: kernels/h200/frag/wide.toml:128, order wide.
+// launchLinearNvfp4Wide_128: kernels/h200/frag/wide.toml, order wide.
 func (s *Set) launchLinearNvfp4Wide_128(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
@@ -9132,115 +10177,115 @@ func (s *Set) launchLinearNvfp4Wide_128(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[584], g)
+		q.Launch(s.kernels[kernelLinearNvfp4Wide_128], g)
 	}
 }
 
-// launchLinearNvfp4Held_1: kernels/h200/frag/held.toml:2, order held.
+// launchLinearNvfp4Held_1: kernels/h200/frag/held.toml, order held.
 func (s *Set) launchLinearNvfp4Held_1(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[585], g)
+		q.Launch(s.kernels[kernelLinearNvfp4Held_1], g)
 	}
 }
 
-// launchLinearNvfp4Held_4: kernels/h200/frag/held.toml:16, order held.
+// launchLinearNvfp4Held_4: kernels/h200/frag/held.toml, order held.
 func (s *Set) launchLinearNvfp4Held_4(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[586], g)
+		q.Launch(s.kernels[kernelLinearNvfp4Held_4], g)
 	}
 }
 
-// launchLinearNvfp4Held_4Two: kernels/h200/base/nvfp4/linear_held.toml:15, order held.
+// launchLinearNvfp4Held_4Two: kernels/h200/base/nvfp4/linear_held.toml, order held.
 func (s *Set) launchLinearNvfp4Held_4Two(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[587], g)
+		q.Launch(s.kernels[kernelLinearNvfp4Held_4Two], g)
 	}
 }
 
-// launchLinearNvfp4Spread_1Middle: kernels/h200/base/nvfp4/linear_few.toml:2, order spread.
+// launchLinearNvfp4Spread_1Middle: kernels/h200/base/nvfp4/linear_few.toml, order spread.
 func (s *Set) launchLinearNvfp4Spread_1Middle(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[588], g)
+		q.Launch(s.kernels[kernelLinearNvfp4Spread_1Middle], g)
 	}
 }
 
-// launchLinearNvfp4Spread_1: kernels/h200/base/nvfp4/linear_few.toml:15, order spread.
+// launchLinearNvfp4Spread_1: kernels/h200/base/nvfp4/linear_few.toml, order spread.
 func (s *Set) launchLinearNvfp4Spread_1(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[589], g)
+		q.Launch(s.kernels[kernelLinearNvfp4Spread_1], g)
 	}
 }
 
-// launchLinearNvfp4_1: kernels/h200/base/nvfp4/linear_few.toml:28, order few.
+// launchLinearNvfp4_1: kernels/h200/base/nvfp4/linear_few.toml, order few.
 func (s *Set) launchLinearNvfp4_1(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[590], g)
+		q.Launch(s.kernels[kernelLinearNvfp4_1], g)
 	}
 }
 
-// launchLinearNvfp4Spread_4: kernels/h200/base/nvfp4/linear_few.toml:41, order spread_4.
+// launchLinearNvfp4Spread_4: kernels/h200/base/nvfp4/linear_few.toml, order spread_4.
 func (s *Set) launchLinearNvfp4Spread_4(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[591], g)
+		q.Launch(s.kernels[kernelLinearNvfp4Spread_4], g)
 	}
 }
 
-// launchLinearNvfp4_4: kernels/h200/base/nvfp4/linear_few.toml:54, order few.
+// launchLinearNvfp4_4: kernels/h200/base/nvfp4/linear_few.toml, order few.
 func (s *Set) launchLinearNvfp4_4(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[592], g)
+		q.Launch(s.kernels[kernelLinearNvfp4_4], g)
 	}
 }
 
-// launchLinearNvfp4_8: kernels/h200/base/nvfp4/linear_few.toml:67, order few.
+// launchLinearNvfp4_8: kernels/h200/base/nvfp4/linear_few.toml, order few.
 func (s *Set) launchLinearNvfp4_8(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[593], g)
+		q.Launch(s.kernels[kernelLinearNvfp4_8], g)
 	}
 }
 
-// launchLinearNvfp4Spread_4Long: kernels/h200/base/nvfp4/linear_few.toml:80, order spread_4.
+// launchLinearNvfp4Spread_4Long: kernels/h200/base/nvfp4/linear_few.toml, order spread_4.
 func (s *Set) launchLinearNvfp4Spread_4Long(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[594], g)
+		q.Launch(s.kernels[kernelLinearNvfp4Spread_4Long], g)
 	}
 }
 
-// launchLinearNvfp4_4Long: kernels/h200/base/nvfp4/linear_few.toml:93, order few.
+// launchLinearNvfp4_4Long: kernels/h200/base/nvfp4/linear_few.toml, order few.
 func (s *Set) launchLinearNvfp4_4Long(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[595], g)
+		q.Launch(s.kernels[kernelLinearNvfp4_4Long], g)
 	}
 }
 
-// launchLinearNvfp4_8Long: kernels/h200/base/nvfp4/linear_few.toml:106, order few.
+// launchLinearNvfp4_8Long: kernels/h200/base/nvfp4/linear_few.toml, order few.
 func (s *Set) launchLinearNvfp4_8Long(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[596], g)
+		q.Launch(s.kernels[kernelLinearNvfp4_8Long], g)
 	}
 }
 
-// launchLinearNvfp4: kernels/h200/base/nvfp4/linear_few.toml:119, order few.
+// launchLinearNvfp4: kernels/h200/base/nvfp4/linear_few.toml, order few.
 func (s *Set) launchLinearNvfp4(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[597], g)
+		q.Launch(s.kernels[kernelLinearNvfp4], g)
 	}
 }
 
-// launchLinearQ6KSplit_16Small_6: kernels/h200/frag/split_16_small_6.toml:2, order warps_6.
+// launchLinearQ6KSplit_16Small_6: kernels/h200/frag/split_16_small_6.toml, order warps_6.
 func (s *Set) launchLinearQ6KSplit_16Small_6(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(6 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -9251,11 +10296,11 @@ func (s *Set) launchLinearQ6KSplit_16Small_6(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[598], g)
+		q.Launch(s.kernels[kernelLinearQ6KSplit_16Small_6], g)
 	}
 }
 
-// launchLinearQ6KSplit_16Narrow: kernels/h200/frag/split_16_narrow.toml:3, order warps_5.
+// launchLinearQ6KSplit_16Narrow: kernels/h200/frag/split_16_narrow.toml, order warps_5.
 func (s *Set) launchLinearQ6KSplit_16Narrow(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(5 * ((int64(a.W.Rows) + 63) / 64)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -9266,11 +10311,11 @@ func (s *Set) launchLinearQ6KSplit_16Narrow(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[599], g)
+		q.Launch(s.kernels[kernelLinearQ6KSplit_16Narrow], g)
 	}
 }
 
-// launchLinearQ6KSplit_32Narrow_8: kernels/h200/frag/split_32_narrow.toml:3, order split_8.
+// launchLinearQ6KSplit_32Narrow_8: kernels/h200/frag/split_32_narrow.toml, order split_8.
 func (s *Set) launchLinearQ6KSplit_32Narrow_8(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(8 * ((int64(a.W.Rows) + 63) / 64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -9281,11 +10326,11 @@ func (s *Set) launchLinearQ6KSplit_32Narrow_8(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[600], g)
+		q.Launch(s.kernels[kernelLinearQ6KSplit_32Narrow_8], g)
 	}
 }
 
-// launchLinearQ6KSplit_32Narrow_5: kernels/h200/frag/split_32_narrow.toml:18, order split_5.
+// launchLinearQ6KSplit_32Narrow_5: kernels/h200/frag/split_32_narrow.toml, order split_5.
 func (s *Set) launchLinearQ6KSplit_32Narrow_5(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(5 * ((int64(a.W.Rows) + 63) / 64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -9296,11 +10341,11 @@ func (s *Set) launchLinearQ6KSplit_32Narrow_5(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[601], g)
+		q.Launch(s.kernels[kernelLinearQ6KSplit_32Narrow_5], g)
 	}
 }
 
-// launchLinearQ6KSplit_32Narrow_4: kernels/h200/frag/split_32_narrow_4.toml:2, order split_4.
+// launchLinearQ6KSplit_32Narrow_4: kernels/h200/frag/split_32_narrow_4.toml, order split_4.
 func (s *Set) launchLinearQ6KSplit_32Narrow_4(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(4 * ((int64(a.W.Rows) + 63) / 64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -9311,11 +10356,11 @@ func (s *Set) launchLinearQ6KSplit_32Narrow_4(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[602], g)
+		q.Launch(s.kernels[kernelLinearQ6KSplit_32Narrow_4], g)
 	}
 }
 
-// launchLinearQ6KSplit_32Large: kernels/h200/frag/split_32_large.toml:2, order split_2.
+// launchLinearQ6KSplit_32Large: kernels/h200/frag/split_32_large.toml, order split_2.
 func (s *Set) launchLinearQ6KSplit_32Large(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(2 * min(198, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -9326,11 +10371,11 @@ func (s *Set) launchLinearQ6KSplit_32Large(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[603], g)
+		q.Launch(s.kernels[kernelLinearQ6KSplit_32Large], g)
 	}
 }
 
-// launchLinearQ6KSplit_16Large: kernels/h200/frag/split.toml:4, order warps_2.
+// launchLinearQ6KSplit_16Large: kernels/h200/frag/split.toml, order warps_2.
 func (s *Set) launchLinearQ6KSplit_16Large(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(2 * min(198, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -9341,11 +10386,11 @@ func (s *Set) launchLinearQ6KSplit_16Large(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[604], g)
+		q.Launch(s.kernels[kernelLinearQ6KSplit_16Large], g)
 	}
 }
 
-// launchLinearQ6KSplit_16Middle: kernels/h200/frag/split.toml:18, order warps_2.
+// launchLinearQ6KSplit_16Middle: kernels/h200/frag/split.toml, order warps_2.
 func (s *Set) launchLinearQ6KSplit_16Middle(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(248, 2*((int64(a.W.Rows)+64*1-1)/(64*1)))), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -9356,11 +10401,11 @@ func (s *Set) launchLinearQ6KSplit_16Middle(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[605], g)
+		q.Launch(s.kernels[kernelLinearQ6KSplit_16Middle], g)
 	}
 }
 
-// launchLinearQ6KSplit_16Small: kernels/h200/frag/split.toml:33, order warps_8.
+// launchLinearQ6KSplit_16Small: kernels/h200/frag/split.toml, order warps_8.
 func (s *Set) launchLinearQ6KSplit_16Small(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(8 * min(24, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -9371,11 +10416,11 @@ func (s *Set) launchLinearQ6KSplit_16Small(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[606], g)
+		q.Launch(s.kernels[kernelLinearQ6KSplit_16Small], g)
 	}
 }
 
-// launchLinearQ6KSplit_16: kernels/h200/frag/split.toml:48, order warps_6.
+// launchLinearQ6KSplit_16: kernels/h200/frag/split.toml, order warps_6.
 func (s *Set) launchLinearQ6KSplit_16(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(6 * min(39, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -9386,11 +10431,11 @@ func (s *Set) launchLinearQ6KSplit_16(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[607], g)
+		q.Launch(s.kernels[kernelLinearQ6KSplit_16], g)
 	}
 }
 
-// launchLinearQ6KSplit_32Middle: kernels/h200/frag/split.toml:63, order split_2.
+// launchLinearQ6KSplit_32Middle: kernels/h200/frag/split.toml, order split_2.
 func (s *Set) launchLinearQ6KSplit_32Middle(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(248, 2*((int64(a.W.Rows)+64*1-1)/(64*1)))), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -9401,11 +10446,11 @@ func (s *Set) launchLinearQ6KSplit_32Middle(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[608], g)
+		q.Launch(s.kernels[kernelLinearQ6KSplit_32Middle], g)
 	}
 }
 
-// launchLinearQ6KSplit_64Small_8: kernels/h200/frag/split_64.toml:4, order split_8.
+// launchLinearQ6KSplit_64Small_8: kernels/h200/frag/split_64.toml, order split_8.
 func (s *Set) launchLinearQ6KSplit_64Small_8(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(8 * ((int64(a.W.Rows) + 191) / 192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -9416,11 +10461,11 @@ func (s *Set) launchLinearQ6KSplit_64Small_8(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[609], g)
+		q.Launch(s.kernels[kernelLinearQ6KSplit_64Small_8], g)
 	}
 }
 
-// launchLinearQ6KSplit_64Narrow_3: kernels/h200/frag/split_64.toml:19, order split_3.
+// launchLinearQ6KSplit_64Narrow_3: kernels/h200/frag/split_64.toml, order split_3.
 func (s *Set) launchLinearQ6KSplit_64Narrow_3(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(3 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -9431,11 +10476,11 @@ func (s *Set) launchLinearQ6KSplit_64Narrow_3(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[610], g)
+		q.Launch(s.kernels[kernelLinearQ6KSplit_64Narrow_3], g)
 	}
 }
 
-// launchLinearQ6KSplit_64Single: kernels/h200/frag/split_64.toml:34, order split_1.
+// launchLinearQ6KSplit_64Single: kernels/h200/frag/split_64.toml, order split_1.
 func (s *Set) launchLinearQ6KSplit_64Single(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 191) / 192), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -9446,11 +10491,11 @@ func (s *Set) launchLinearQ6KSplit_64Single(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[611], g)
+		q.Launch(s.kernels[kernelLinearQ6KSplit_64Single], g)
 	}
 }
 
-// launchLinearQ6KSplit_64Large: kernels/h200/frag/split_64_large.toml:3, order split_2.
+// launchLinearQ6KSplit_64Large: kernels/h200/frag/split_64_large.toml, order split_2.
 func (s *Set) launchLinearQ6KSplit_64Large(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(2 * min(66, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -9461,11 +10506,11 @@ func (s *Set) launchLinearQ6KSplit_64Large(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[612], g)
+		q.Launch(s.kernels[kernelLinearQ6KSplit_64Large], g)
 	}
 }
 
-// launchLinearQ6KSplit_64Middle: kernels/h200/frag/split_64_middle.toml:3, order split_2.
+// launchLinearQ6KSplit_64Middle: kernels/h200/frag/split_64_middle.toml, order split_2.
 func (s *Set) launchLinearQ6KSplit_64Middle(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(2 * min(124, (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -9476,11 +10521,11 @@ func (s *Set) launchLinearQ6KSplit_64Middle(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[613], g)
+		q.Launch(s.kernels[kernelLinearQ6KSplit_64Middle], g)
 	}
 }
 
-// launchLinearQ6KSplit_128Small_6: kernels/h200/frag/split_128.toml:3, order split_6.
+// launchLinearQ6KSplit_128Small_6: kernels/h200/frag/split_128.toml, order split_6.
 func (s *Set) launchLinearQ6KSplit_128Small_6(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(6 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -9491,11 +10536,11 @@ func (s *Set) launchLinearQ6KSplit_128Small_6(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[614], g)
+		q.Launch(s.kernels[kernelLinearQ6KSplit_128Small_6], g)
 	}
 }
 
-// launchLinearQ6KSplit_128Small_4: kernels/h200/frag/split_128.toml:18, order split_4.
+// launchLinearQ6KSplit_128Small_4: kernels/h200/frag/split_128.toml, order split_4.
 func (s *Set) launchLinearQ6KSplit_128Small_4(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(4 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -9506,11 +10551,11 @@ func (s *Set) launchLinearQ6KSplit_128Small_4(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[615], g)
+		q.Launch(s.kernels[kernelLinearQ6KSplit_128Small_4], g)
 	}
 }
 
-// launchLinearQ6KSplit_128Narrow_3: kernels/h200/frag/split_128.toml:33, order split_3.
+// launchLinearQ6KSplit_128Narrow_3: kernels/h200/frag/split_128.toml, order split_3.
 func (s *Set) launchLinearQ6KSplit_128Narrow_3(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(3 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -9521,11 +10566,11 @@ func (s *Set) launchLinearQ6KSplit_128Narrow_3(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[616], g)
+		q.Launch(s.kernels[kernelLinearQ6KSplit_128Narrow_3], g)
 	}
 }
 
-// launchLinearQ6KSplit_128Middle_2: kernels/h200/frag/split_128.toml:48, order split_2.
+// launchLinearQ6KSplit_128Middle_2: kernels/h200/frag/split_128.toml, order split_2.
 func (s *Set) launchLinearQ6KSplit_128Middle_2(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(2 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -9536,11 +10581,11 @@ func (s *Set) launchLinearQ6KSplit_128Middle_2(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[617], g)
+		q.Launch(s.kernels[kernelLinearQ6KSplit_128Middle_2], g)
 	}
 }
 
-// launchLinearQ6KSplit_128Single: kernels/h200/frag/split_128_single.toml:3, order split_1.
+// launchLinearQ6KSplit_128Single: kernels/h200/frag/split_128_single.toml, order split_1.
 func (s *Set) launchLinearQ6KSplit_128Single(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 191) / 192), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -9551,11 +10596,11 @@ func (s *Set) launchLinearQ6KSplit_128Single(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[618], g)
+		q.Launch(s.kernels[kernelLinearQ6KSplit_128Single], g)
 	}
 }
 
-// launchLinearQ6KSplit_192Single: kernels/h200/frag/split_192_single.toml:3, order split_1.
+// launchLinearQ6KSplit_192Single: kernels/h200/frag/split_192_single.toml, order split_1.
 func (s *Set) launchLinearQ6KSplit_192Single(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 191) / 192), Y: uint32((int64(a.Rows) + 191) / 192), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -9566,11 +10611,11 @@ func (s *Set) launchLinearQ6KSplit_192Single(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 192, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[619], g)
+		q.Launch(s.kernels[kernelLinearQ6KSplit_192Single], g)
 	}
 }
 
-// launchLinearQ6KWide_128_4: kernels/h200/frag/wide.toml:4, order wide_4.
+// launchLinearQ6KWide_128_4: kernels/h200/frag/wide.toml, order wide_4.
 func (s *Set) launchLinearQ6KWide_128_4(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(4 * ((int64(a.Rows) + 127) / 128 * ((int64(a.W.Rows) + 127) / 128))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
@@ -9581,11 +10626,11 @@ func (s *Set) launchLinearQ6KWide_128_4(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[620], g)
+		q.Launch(s.kernels[kernelLinearQ6KWide_128_4], g)
 	}
 }
 
-// launchLinearQ6KWide_128_3: kernels/h200/frag/wide.toml:18, order wide_3.
+// launchLinearQ6KWide_128_3: kernels/h200/frag/wide.toml, order wide_3.
 func (s *Set) launchLinearQ6KWide_128_3(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(3 * ((int64(a.Rows) + 127) / 128 * ((int64(a.W.Rows) + 127) / 128))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
@@ -9596,11 +10641,11 @@ func (s *Set) launchLinearQ6KWide_128_3(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[621], g)
+		q.Launch(s.kernels[kernelLinearQ6KWide_128_3], g)
 	}
 }
 
-// launchLinearQ6KWide_128_2: kernels/h200/frag/wide.toml:32, order wide_2.
+// launchLinearQ6KWide_128_2: kernels/h200/frag/wide.toml, order wide_2.
 func (s *Set) launchLinearQ6KWide_128_2(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(2 * ((int64(a.Rows) + 127) / 128 * ((int64(a.W.Rows) + 127) / 128))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
@@ -9611,11 +10656,11 @@ func (s *Set) launchLinearQ6KWide_128_2(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[622], g)
+		q.Launch(s.kernels[kernelLinearQ6KWide_128_2], g)
 	}
 }
 
-// launchLinearQ6KWide_192_3: kernels/h200/frag/wide.toml:46, order wide_3.
+// launchLinearQ6KWide_192_3: kernels/h200/frag/wide.toml, order wide_3.
 func (s *Set) launchLinearQ6KWide_192_3(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(3 * ((int64(a.Rows) + 191) / 192 * ((int64(a.W.Rows) + 127) / 128))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
@@ -9626,11 +10671,11 @@ func (s *Set) launchLinearQ6KWide_192_3(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 192, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[623], g)
+		q.Launch(s.kernels[kernelLinearQ6KWide_192_3], g)
 	}
 }
 
-// launchLinearQ6KWide_192_2: kernels/h200/frag/wide.toml:60, order wide_2.
+// launchLinearQ6KWide_192_2: kernels/h200/frag/wide.toml, order wide_2.
 func (s *Set) launchLinearQ6KWide_192_2(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(2 * ((int64(a.Rows) + 191) / 192 * ((int64(a.W.Rows) + 127) / 128))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
@@ -9641,11 +10686,11 @@ func (s *Set) launchLinearQ6KWide_192_2(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 192, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[624], g)
+		q.Launch(s.kernels[kernelLinearQ6KWide_192_2], g)
 	}
 }
 
-// launchLinearQ6KWide_256_3: kernels/h200/frag/wide.toml:74, order wide_3.
+// launchLinearQ6KWide_256_3: kernels/h200/frag/wide.toml, order wide_3.
 func (s *Set) launchLinearQ6KWide_256_3(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(3 * ((int64(a.Rows) + 255) / 256 * ((int64(a.W.Rows) + 127) / 128))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
@@ -9656,11 +10701,11 @@ func (s *Set) launchLinearQ6KWide_256_3(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 256, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[625], g)
+		q.Launch(s.kernels[kernelLinearQ6KWide_256_3], g)
 	}
 }
 
-// launchLinearQ6KWide_256_2: kernels/h200/frag/wide.toml:88, order wide_2.
+// launchLinearQ6KWide_256_2: kernels/h200/frag/wide.toml, order wide_2.
 func (s *Set) launchLinearQ6KWide_256_2(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(2 * ((int64(a.Rows) + 255) / 256 * ((int64(a.W.Rows) + 127) / 128))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
@@ -9671,11 +10716,11 @@ func (s *Set) launchLinearQ6KWide_256_2(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 256, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[626], g)
+		q.Launch(s.kernels[kernelLinearQ6KWide_256_2], g)
 	}
 }
 
-// launchLinearQ6KWide_256: kernels/h200/frag/wide.toml:102, order wide.
+// launchLinearQ6KWide_256: kernels/h200/frag/wide.toml, order wide.
 func (s *Set) launchLinearQ6KWide_256(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+255)/256*((int64(a.W.Rows)+127)/128))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
@@ -9686,11 +10731,11 @@ func (s *Set) launchLinearQ6KWide_256(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 256, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[627], g)
+		q.Launch(s.kernels[kernelLinearQ6KWide_256], g)
 	}
 }
 
-// launchLinearQ6KWide_192: kernels/h200/frag/wide.toml:115, order wide.
+// launchLinearQ6KWide_192: kernels/h200/frag/wide.toml, order wide.
 func (s *Set) launchLinearQ6KWide_192(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+191)/192*((int64(a.W.Rows)+127)/128))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
@@ -9701,11 +10746,11 @@ func (s *Set) launchLinearQ6KWide_192(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 192, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[628], g)
+		q.Launch(s.kernels[kernelLinearQ6KWide_192], g)
 	}
 }
 
-// launchLinearQ6KWide_128: kernels/h200/frag/wide.toml:128, order wide.
+// launchLinearQ6KWide_128: kernels/h200/frag/wide.toml, order wide.
 func (s *Set) launchLinearQ6KWide_128(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
@@ -9716,83 +10761,83 @@ func (s *Set) launchLinearQ6KWide_128(q op.Stream, a op.Linear) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[629], g)
+		q.Launch(s.kernels[kernelLinearQ6KWide_128], g)
 	}
 }
 
-// launchLinearQ6KFixed_1Short: kernels/h200/frag/few.toml:3, order fixed.
+// launchLinearQ6KFixed_1Short: kernels/h200/frag/few.toml, order fixed.
 func (s *Set) launchLinearQ6KFixed_1Short(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[630], g)
+		q.Launch(s.kernels[kernelLinearQ6KFixed_1Short], g)
 	}
 }
 
-// launchLinearQ6KFixed_1: kernels/h200/frag/few.toml:16, order fixed.
+// launchLinearQ6KFixed_1: kernels/h200/frag/few.toml, order fixed.
 func (s *Set) launchLinearQ6KFixed_1(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[631], g)
+		q.Launch(s.kernels[kernelLinearQ6KFixed_1], g)
 	}
 }
 
-// launchLinearQ6K_1Short: kernels/h200/frag/few.toml:65, order few.
+// launchLinearQ6K_1Short: kernels/h200/frag/few.toml, order few.
 func (s *Set) launchLinearQ6K_1Short(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[632], g)
+		q.Launch(s.kernels[kernelLinearQ6K_1Short], g)
 	}
 }
 
-// launchLinearQ6K_1: kernels/h200/frag/few.toml:78, order few.
+// launchLinearQ6K_1: kernels/h200/frag/few.toml, order few.
 func (s *Set) launchLinearQ6K_1(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[633], g)
+		q.Launch(s.kernels[kernelLinearQ6K_1], g)
 	}
 }
 
-// launchLinearQ6K_4: kernels/h200/frag/linear_few.toml:3, order few.
+// launchLinearQ6K_4: kernels/h200/frag/linear_few.toml, order few.
 func (s *Set) launchLinearQ6K_4(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[634], g)
+		q.Launch(s.kernels[kernelLinearQ6K_4], g)
 	}
 }
 
-// launchLinearQ6K_8: kernels/h200/frag/linear_few.toml:16, order few.
+// launchLinearQ6K_8: kernels/h200/frag/linear_few.toml, order few.
 func (s *Set) launchLinearQ6K_8(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[635], g)
+		q.Launch(s.kernels[kernelLinearQ6K_8], g)
 	}
 }
 
-// launchLinearQ6K_4Long: kernels/h200/frag/linear_few.toml:29, order few.
+// launchLinearQ6K_4Long: kernels/h200/frag/linear_few.toml, order few.
 func (s *Set) launchLinearQ6K_4Long(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[636], g)
+		q.Launch(s.kernels[kernelLinearQ6K_4Long], g)
 	}
 }
 
-// launchLinearQ6K_8Long: kernels/h200/frag/linear_few.toml:42, order few.
+// launchLinearQ6K_8Long: kernels/h200/frag/linear_few.toml, order few.
 func (s *Set) launchLinearQ6K_8Long(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[637], g)
+		q.Launch(s.kernels[kernelLinearQ6K_8Long], g)
 	}
 }
 
-// launchLinearQ6K: kernels/h200/frag/linear_few.toml:55, order few.
+// launchLinearQ6K: kernels/h200/frag/linear_few.toml, order few.
 func (s *Set) launchLinearQ6K(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[638], g)
+		q.Launch(s.kernels[kernelLinearQ6K], g)
 	}
 }
 
-// launchLinearBf16Split_16MiddleAdd: kernels/h200/base/bf16/linear_split.toml:16, order split_4.
+// launchLinearBf16Split_16MiddleAdd: kernels/h200/base/bf16/linear_split.toml, order split_4.
 func (s *Set) launchLinearBf16Split_16MiddleAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(4 * min(30, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -9803,11 +10848,11 @@ func (s *Set) launchLinearBf16Split_16MiddleAdd(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[639], g)
+		q.Launch(s.kernels[kernelLinearBf16Split_16MiddleAdd], g)
 	}
 }
 
-// launchLinearBf16Split_16SmallAdd: kernels/h200/base/bf16/linear_split.toml:31, order split_4.
+// launchLinearBf16Split_16SmallAdd: kernels/h200/base/bf16/linear_split.toml, order split_4.
 func (s *Set) launchLinearBf16Split_16SmallAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(4 * ((int64(a.W.Rows) + 63) / 64)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -9818,11 +10863,11 @@ func (s *Set) launchLinearBf16Split_16SmallAdd(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[640], g)
+		q.Launch(s.kernels[kernelLinearBf16Split_16SmallAdd], g)
 	}
 }
 
-// launchLinearBf16Split_16Add: kernels/h200/base/bf16/linear_split.toml:46, order split_2.
+// launchLinearBf16Split_16Add: kernels/h200/base/bf16/linear_split.toml, order split_2.
 func (s *Set) launchLinearBf16Split_16Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(2 * ((int64(a.W.Rows) + 63) / 64)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -9833,11 +10878,11 @@ func (s *Set) launchLinearBf16Split_16Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[641], g)
+		q.Launch(s.kernels[kernelLinearBf16Split_16Add], g)
 	}
 }
 
-// launchLinearBf16Split_32MiddleAdd: kernels/h200/base/bf16/linear_split.toml:74, order split_4.
+// launchLinearBf16Split_32MiddleAdd: kernels/h200/base/bf16/linear_split.toml, order split_4.
 func (s *Set) launchLinearBf16Split_32MiddleAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(4 * min(30, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -9848,11 +10893,11 @@ func (s *Set) launchLinearBf16Split_32MiddleAdd(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[642], g)
+		q.Launch(s.kernels[kernelLinearBf16Split_32MiddleAdd], g)
 	}
 }
 
-// launchLinearBf16Split_32Add: kernels/h200/base/bf16/linear_split.toml:89, order split_2.
+// launchLinearBf16Split_32Add: kernels/h200/base/bf16/linear_split.toml, order split_2.
 func (s *Set) launchLinearBf16Split_32Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(2 * ((int64(a.W.Rows) + 63) / 64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -9863,11 +10908,11 @@ func (s *Set) launchLinearBf16Split_32Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[643], g)
+		q.Launch(s.kernels[kernelLinearBf16Split_32Add], g)
 	}
 }
 
-// launchLinearBf16Split_64Add: kernels/h200/base/bf16/linear_split.toml:117, order split_2.
+// launchLinearBf16Split_64Add: kernels/h200/base/bf16/linear_split.toml, order split_2.
 func (s *Set) launchLinearBf16Split_64Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(2 * min(66, (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -9878,11 +10923,11 @@ func (s *Set) launchLinearBf16Split_64Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[644], g)
+		q.Launch(s.kernels[kernelLinearBf16Split_64Add], g)
 	}
 }
 
-// launchLinearBf16Split_128Small_6Add: kernels/h200/frag/split_128.toml:3, order split_6.
+// launchLinearBf16Split_128Small_6Add: kernels/h200/frag/split_128.toml, order split_6.
 func (s *Set) launchLinearBf16Split_128Small_6Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(6 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -9893,11 +10938,11 @@ func (s *Set) launchLinearBf16Split_128Small_6Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[645], g)
+		q.Launch(s.kernels[kernelLinearBf16Split_128Small_6Add], g)
 	}
 }
 
-// launchLinearBf16Split_128Small_4Add: kernels/h200/frag/split_128.toml:18, order split_4.
+// launchLinearBf16Split_128Small_4Add: kernels/h200/frag/split_128.toml, order split_4.
 func (s *Set) launchLinearBf16Split_128Small_4Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(4 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -9908,11 +10953,11 @@ func (s *Set) launchLinearBf16Split_128Small_4Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[646], g)
+		q.Launch(s.kernels[kernelLinearBf16Split_128Small_4Add], g)
 	}
 }
 
-// launchLinearBf16Split_128Narrow_3Add: kernels/h200/frag/split_128.toml:33, order split_3.
+// launchLinearBf16Split_128Narrow_3Add: kernels/h200/frag/split_128.toml, order split_3.
 func (s *Set) launchLinearBf16Split_128Narrow_3Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(3 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -9923,11 +10968,11 @@ func (s *Set) launchLinearBf16Split_128Narrow_3Add(q op.Stream, a op.LinearAdd) 
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[647], g)
+		q.Launch(s.kernels[kernelLinearBf16Split_128Narrow_3Add], g)
 	}
 }
 
-// launchLinearBf16Split_128Middle_2Add: kernels/h200/frag/split_128.toml:48, order split_2.
+// launchLinearBf16Split_128Middle_2Add: kernels/h200/frag/split_128.toml, order split_2.
 func (s *Set) launchLinearBf16Split_128Middle_2Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(2 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -9938,11 +10983,11 @@ func (s *Set) launchLinearBf16Split_128Middle_2Add(q op.Stream, a op.LinearAdd) 
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[648], g)
+		q.Launch(s.kernels[kernelLinearBf16Split_128Middle_2Add], g)
 	}
 }
 
-// launchLinearBf16Split_192Small_6Add: kernels/h200/base/bf16/split_192.toml:2, order split_6.
+// launchLinearBf16Split_192Small_6Add: kernels/h200/base/bf16/split_192.toml, order split_6.
 func (s *Set) launchLinearBf16Split_192Small_6Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(6 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 191) / 192), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -9953,11 +10998,11 @@ func (s *Set) launchLinearBf16Split_192Small_6Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 192, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[649], g)
+		q.Launch(s.kernels[kernelLinearBf16Split_192Small_6Add], g)
 	}
 }
 
-// launchLinearBf16Split_192Small_4Add: kernels/h200/base/bf16/split_192.toml:17, order split_4.
+// launchLinearBf16Split_192Small_4Add: kernels/h200/base/bf16/split_192.toml, order split_4.
 func (s *Set) launchLinearBf16Split_192Small_4Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(4 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 191) / 192), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -9968,11 +11013,11 @@ func (s *Set) launchLinearBf16Split_192Small_4Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 192, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[650], g)
+		q.Launch(s.kernels[kernelLinearBf16Split_192Small_4Add], g)
 	}
 }
 
-// launchLinearBf16Split_192Narrow_3Add: kernels/h200/base/bf16/split_192.toml:32, order split_3.
+// launchLinearBf16Split_192Narrow_3Add: kernels/h200/base/bf16/split_192.toml, order split_3.
 func (s *Set) launchLinearBf16Split_192Narrow_3Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(3 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 191) / 192), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -9983,11 +11028,11 @@ func (s *Set) launchLinearBf16Split_192Narrow_3Add(q op.Stream, a op.LinearAdd) 
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 192, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[651], g)
+		q.Launch(s.kernels[kernelLinearBf16Split_192Narrow_3Add], g)
 	}
 }
 
-// launchLinearBf16Split_192Middle_2Add: kernels/h200/base/bf16/split_192.toml:47, order split_2.
+// launchLinearBf16Split_192Middle_2Add: kernels/h200/base/bf16/split_192.toml, order split_2.
 func (s *Set) launchLinearBf16Split_192Middle_2Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(2 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 191) / 192), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -9998,67 +11043,67 @@ func (s *Set) launchLinearBf16Split_192Middle_2Add(q op.Stream, a op.LinearAdd) 
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 192, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[652], g)
+		q.Launch(s.kernels[kernelLinearBf16Split_192Middle_2Add], g)
 	}
 }
 
-// launchLinearBf16_1SmallAdd: kernels/h200/base/bf16/linear_few.toml:2, order few.
+// launchLinearBf16_1SmallAdd: kernels/h200/base/bf16/linear_few.toml, order few.
 func (s *Set) launchLinearBf16_1SmallAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[653], g)
+		q.Launch(s.kernels[kernelLinearBf16_1SmallAdd], g)
 	}
 }
 
-// launchLinearBf16_1Add: kernels/h200/base/bf16/linear_few.toml:15, order few.
+// launchLinearBf16_1Add: kernels/h200/base/bf16/linear_few.toml, order few.
 func (s *Set) launchLinearBf16_1Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[654], g)
+		q.Launch(s.kernels[kernelLinearBf16_1Add], g)
 	}
 }
 
-// launchLinearBf16_1LongAdd: kernels/h200/base/bf16/linear_few.toml:28, order few.
+// launchLinearBf16_1LongAdd: kernels/h200/base/bf16/linear_few.toml, order few.
 func (s *Set) launchLinearBf16_1LongAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[655], g)
+		q.Launch(s.kernels[kernelLinearBf16_1LongAdd], g)
 	}
 }
 
-// launchLinearBf16_4Add: kernels/h200/base/bf16/linear_few.toml:41, order few.
+// launchLinearBf16_4Add: kernels/h200/base/bf16/linear_few.toml, order few.
 func (s *Set) launchLinearBf16_4Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[656], g)
+		q.Launch(s.kernels[kernelLinearBf16_4Add], g)
 	}
 }
 
-// launchLinearBf16_4LongAdd: kernels/h200/base/bf16/linear_few.toml:54, order few.
+// launchLinearBf16_4LongAdd: kernels/h200/base/bf16/linear_few.toml, order few.
 func (s *Set) launchLinearBf16_4LongAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[657], g)
+		q.Launch(s.kernels[kernelLinearBf16_4LongAdd], g)
 	}
 }
 
-// launchLinearBf16_8Add: kernels/h200/base/bf16/linear_few.toml:67, order few.
+// launchLinearBf16_8Add: kernels/h200/base/bf16/linear_few.toml, order few.
 func (s *Set) launchLinearBf16_8Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[658], g)
+		q.Launch(s.kernels[kernelLinearBf16_8Add], g)
 	}
 }
 
-// launchLinearBf16_8LongAdd: kernels/h200/base/bf16/linear_few.toml:80, order few.
+// launchLinearBf16_8LongAdd: kernels/h200/base/bf16/linear_few.toml, order few.
 func (s *Set) launchLinearBf16_8LongAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[659], g)
+		q.Launch(s.kernels[kernelLinearBf16_8LongAdd], g)
 	}
 }
 
-// launchLinearQ8_0Split_16Small_6Add: kernels/h200/frag/split_16_small_6.toml:2, order warps_6.
+// launchLinearQ8_0Split_16Small_6Add: kernels/h200/frag/split_16_small_6.toml, order warps_6.
 func (s *Set) launchLinearQ8_0Split_16Small_6Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(6 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -10069,11 +11114,11 @@ func (s *Set) launchLinearQ8_0Split_16Small_6Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[660], g)
+		q.Launch(s.kernels[kernelLinearQ8_0Split_16Small_6Add], g)
 	}
 }
 
-// launchLinearQ8_0Split_16NarrowAdd: kernels/h200/frag/split_16_narrow.toml:3, order warps_5.
+// launchLinearQ8_0Split_16NarrowAdd: kernels/h200/frag/split_16_narrow.toml, order warps_5.
 func (s *Set) launchLinearQ8_0Split_16NarrowAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(5 * ((int64(a.W.Rows) + 63) / 64)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -10084,11 +11129,11 @@ func (s *Set) launchLinearQ8_0Split_16NarrowAdd(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[661], g)
+		q.Launch(s.kernels[kernelLinearQ8_0Split_16NarrowAdd], g)
 	}
 }
 
-// launchLinearQ8_0Split_32Narrow_8Add: kernels/h200/frag/split_32_narrow.toml:3, order split_8.
+// launchLinearQ8_0Split_32Narrow_8Add: kernels/h200/frag/split_32_narrow.toml, order split_8.
 func (s *Set) launchLinearQ8_0Split_32Narrow_8Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(8 * ((int64(a.W.Rows) + 63) / 64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -10099,11 +11144,11 @@ func (s *Set) launchLinearQ8_0Split_32Narrow_8Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[662], g)
+		q.Launch(s.kernels[kernelLinearQ8_0Split_32Narrow_8Add], g)
 	}
 }
 
-// launchLinearQ8_0Split_32Narrow_5Add: kernels/h200/frag/split_32_narrow.toml:18, order split_5.
+// launchLinearQ8_0Split_32Narrow_5Add: kernels/h200/frag/split_32_narrow.toml, order split_5.
 func (s *Set) launchLinearQ8_0Split_32Narrow_5Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(5 * ((int64(a.W.Rows) + 63) / 64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -10114,11 +11159,11 @@ func (s *Set) launchLinearQ8_0Split_32Narrow_5Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[663], g)
+		q.Launch(s.kernels[kernelLinearQ8_0Split_32Narrow_5Add], g)
 	}
 }
 
-// launchLinearQ8_0Split_16MiddleAdd: kernels/h200/frag/split.toml:18, order warps_4.
+// launchLinearQ8_0Split_16MiddleAdd: kernels/h200/frag/split.toml, order warps_4.
 func (s *Set) launchLinearQ8_0Split_16MiddleAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(248, 4*((int64(a.W.Rows)+64*2-1)/(64*2)))), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -10129,11 +11174,11 @@ func (s *Set) launchLinearQ8_0Split_16MiddleAdd(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[664], g)
+		q.Launch(s.kernels[kernelLinearQ8_0Split_16MiddleAdd], g)
 	}
 }
 
-// launchLinearQ8_0Split_16SmallAdd: kernels/h200/frag/split.toml:33, order warps_8.
+// launchLinearQ8_0Split_16SmallAdd: kernels/h200/frag/split.toml, order warps_8.
 func (s *Set) launchLinearQ8_0Split_16SmallAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(8 * min(24, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -10144,11 +11189,11 @@ func (s *Set) launchLinearQ8_0Split_16SmallAdd(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[665], g)
+		q.Launch(s.kernels[kernelLinearQ8_0Split_16SmallAdd], g)
 	}
 }
 
-// launchLinearQ8_0Split_16Add: kernels/h200/frag/split.toml:48, order warps_6.
+// launchLinearQ8_0Split_16Add: kernels/h200/frag/split.toml, order warps_6.
 func (s *Set) launchLinearQ8_0Split_16Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(6 * min(39, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -10159,11 +11204,11 @@ func (s *Set) launchLinearQ8_0Split_16Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[666], g)
+		q.Launch(s.kernels[kernelLinearQ8_0Split_16Add], g)
 	}
 }
 
-// launchLinearQ8_0Split_32MiddleAdd: kernels/h200/frag/split.toml:63, order split_2.
+// launchLinearQ8_0Split_32MiddleAdd: kernels/h200/frag/split.toml, order split_2.
 func (s *Set) launchLinearQ8_0Split_32MiddleAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(248, 2*((int64(a.W.Rows)+64*1-1)/(64*1)))), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -10174,11 +11219,11 @@ func (s *Set) launchLinearQ8_0Split_32MiddleAdd(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[667], g)
+		q.Launch(s.kernels[kernelLinearQ8_0Split_32MiddleAdd], g)
 	}
 }
 
-// launchLinearQ8_0Split_32Add: kernels/h200/frag/split_32.toml:2, order split_6.
+// launchLinearQ8_0Split_32Add: kernels/h200/frag/split_32.toml, order split_6.
 func (s *Set) launchLinearQ8_0Split_32Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(6 * min(39, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -10189,11 +11234,11 @@ func (s *Set) launchLinearQ8_0Split_32Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[668], g)
+		q.Launch(s.kernels[kernelLinearQ8_0Split_32Add], g)
 	}
 }
 
-// launchLinearQ8_0Split_64Small_8Add: kernels/h200/frag/split_64.toml:4, order split_8.
+// launchLinearQ8_0Split_64Small_8Add: kernels/h200/frag/split_64.toml, order split_8.
 func (s *Set) launchLinearQ8_0Split_64Small_8Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(8 * ((int64(a.W.Rows) + 191) / 192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -10204,11 +11249,11 @@ func (s *Set) launchLinearQ8_0Split_64Small_8Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[669], g)
+		q.Launch(s.kernels[kernelLinearQ8_0Split_64Small_8Add], g)
 	}
 }
 
-// launchLinearQ8_0Split_64Narrow_3Add: kernels/h200/frag/split_64.toml:19, order split_3.
+// launchLinearQ8_0Split_64Narrow_3Add: kernels/h200/frag/split_64.toml, order split_3.
 func (s *Set) launchLinearQ8_0Split_64Narrow_3Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(3 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -10219,11 +11264,11 @@ func (s *Set) launchLinearQ8_0Split_64Narrow_3Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[670], g)
+		q.Launch(s.kernels[kernelLinearQ8_0Split_64Narrow_3Add], g)
 	}
 }
 
-// launchLinearQ8_0Split_64MiddleAdd: kernels/h200/frag/split_64_middle.toml:3, order split_2.
+// launchLinearQ8_0Split_64MiddleAdd: kernels/h200/frag/split_64_middle.toml, order split_2.
 func (s *Set) launchLinearQ8_0Split_64MiddleAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(2 * min(124, (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -10234,11 +11279,11 @@ func (s *Set) launchLinearQ8_0Split_64MiddleAdd(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[671], g)
+		q.Launch(s.kernels[kernelLinearQ8_0Split_64MiddleAdd], g)
 	}
 }
 
-// launchLinearQ8_0Split_128Small_6Add: kernels/h200/frag/split_128.toml:3, order split_6.
+// launchLinearQ8_0Split_128Small_6Add: kernels/h200/frag/split_128.toml, order split_6.
 func (s *Set) launchLinearQ8_0Split_128Small_6Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(6 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -10249,11 +11294,11 @@ func (s *Set) launchLinearQ8_0Split_128Small_6Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[672], g)
+		q.Launch(s.kernels[kernelLinearQ8_0Split_128Small_6Add], g)
 	}
 }
 
-// launchLinearQ8_0Split_128Small_4Add: kernels/h200/frag/split_128.toml:18, order split_4.
+// launchLinearQ8_0Split_128Small_4Add: kernels/h200/frag/split_128.toml, order split_4.
 func (s *Set) launchLinearQ8_0Split_128Small_4Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(4 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -10264,11 +11309,11 @@ func (s *Set) launchLinearQ8_0Split_128Small_4Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[673], g)
+		q.Launch(s.kernels[kernelLinearQ8_0Split_128Small_4Add], g)
 	}
 }
 
-// launchLinearQ8_0Split_128Narrow_3Add: kernels/h200/frag/split_128.toml:33, order split_3.
+// launchLinearQ8_0Split_128Narrow_3Add: kernels/h200/frag/split_128.toml, order split_3.
 func (s *Set) launchLinearQ8_0Split_128Narrow_3Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(3 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -10279,11 +11324,11 @@ func (s *Set) launchLinearQ8_0Split_128Narrow_3Add(q op.Stream, a op.LinearAdd) 
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[674], g)
+		q.Launch(s.kernels[kernelLinearQ8_0Split_128Narrow_3Add], g)
 	}
 }
 
-// launchLinearQ8_0Split_128Middle_2Add: kernels/h200/frag/split_128.toml:48, order split_2.
+// launchLinearQ8_0Split_128Middle_2Add: kernels/h200/frag/split_128.toml, order split_2.
 func (s *Set) launchLinearQ8_0Split_128Middle_2Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(2 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -10294,75 +11339,75 @@ func (s *Set) launchLinearQ8_0Split_128Middle_2Add(q op.Stream, a op.LinearAdd) 
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[675], g)
+		q.Launch(s.kernels[kernelLinearQ8_0Split_128Middle_2Add], g)
 	}
 }
 
-// launchLinearQ8_0Fixed_1ShortAdd: kernels/h200/frag/few.toml:3, order fixed.
+// launchLinearQ8_0Fixed_1ShortAdd: kernels/h200/frag/few.toml, order fixed.
 func (s *Set) launchLinearQ8_0Fixed_1ShortAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[676], g)
+		q.Launch(s.kernels[kernelLinearQ8_0Fixed_1ShortAdd], g)
 	}
 }
 
-// launchLinearQ8_0Fixed_1Add: kernels/h200/frag/few.toml:16, order fixed.
+// launchLinearQ8_0Fixed_1Add: kernels/h200/frag/few.toml, order fixed.
 func (s *Set) launchLinearQ8_0Fixed_1Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[677], g)
+		q.Launch(s.kernels[kernelLinearQ8_0Fixed_1Add], g)
 	}
 }
 
-// launchLinearQ8_0_1ShortAdd: kernels/h200/frag/few.toml:65, order few.
+// launchLinearQ8_0_1ShortAdd: kernels/h200/frag/few.toml, order few.
 func (s *Set) launchLinearQ8_0_1ShortAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[678], g)
+		q.Launch(s.kernels[kernelLinearQ8_0_1ShortAdd], g)
 	}
 }
 
-// launchLinearQ8_0_1Add: kernels/h200/frag/few.toml:78, order few.
+// launchLinearQ8_0_1Add: kernels/h200/frag/few.toml, order few.
 func (s *Set) launchLinearQ8_0_1Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[679], g)
+		q.Launch(s.kernels[kernelLinearQ8_0_1Add], g)
 	}
 }
 
-// launchLinearQ8_0_4Add: kernels/h200/base/q8_0/linear_few.toml:2, order few.
+// launchLinearQ8_0_4Add: kernels/h200/base/q8_0/linear_few.toml, order few.
 func (s *Set) launchLinearQ8_0_4Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[680], g)
+		q.Launch(s.kernels[kernelLinearQ8_0_4Add], g)
 	}
 }
 
-// launchLinearQ8_0_8Add: kernels/h200/base/q8_0/linear_few.toml:15, order few.
+// launchLinearQ8_0_8Add: kernels/h200/base/q8_0/linear_few.toml, order few.
 func (s *Set) launchLinearQ8_0_8Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[681], g)
+		q.Launch(s.kernels[kernelLinearQ8_0_8Add], g)
 	}
 }
 
-// launchLinearQ8_0_4LongAdd: kernels/h200/base/q8_0/linear_few.toml:28, order few.
+// launchLinearQ8_0_4LongAdd: kernels/h200/base/q8_0/linear_few.toml, order few.
 func (s *Set) launchLinearQ8_0_4LongAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[682], g)
+		q.Launch(s.kernels[kernelLinearQ8_0_4LongAdd], g)
 	}
 }
 
-// launchLinearQ8_0_8LongAdd: kernels/h200/base/q8_0/linear_few.toml:41, order few.
+// launchLinearQ8_0_8LongAdd: kernels/h200/base/q8_0/linear_few.toml, order few.
 func (s *Set) launchLinearQ8_0_8LongAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[683], g)
+		q.Launch(s.kernels[kernelLinearQ8_0_8LongAdd], g)
 	}
 }
 
-// launchLinearQ4_0Split_16Small_6Add: kernels/h200/frag/split_16_small_6.toml:2, order warps_6.
+// launchLinearQ4_0Split_16Small_6Add: kernels/h200/frag/split_16_small_6.toml, order warps_6.
 func (s *Set) launchLinearQ4_0Split_16Small_6Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(6 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -10373,11 +11418,11 @@ func (s *Set) launchLinearQ4_0Split_16Small_6Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[684], g)
+		q.Launch(s.kernels[kernelLinearQ4_0Split_16Small_6Add], g)
 	}
 }
 
-// launchLinearQ4_0Split_16NarrowAdd: kernels/h200/frag/split_16_narrow.toml:3, order warps_5.
+// launchLinearQ4_0Split_16NarrowAdd: kernels/h200/frag/split_16_narrow.toml, order warps_5.
 func (s *Set) launchLinearQ4_0Split_16NarrowAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(5 * ((int64(a.W.Rows) + 63) / 64)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -10388,11 +11433,11 @@ func (s *Set) launchLinearQ4_0Split_16NarrowAdd(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[685], g)
+		q.Launch(s.kernels[kernelLinearQ4_0Split_16NarrowAdd], g)
 	}
 }
 
-// launchLinearQ4_0Split_32Narrow_8Add: kernels/h200/frag/split_32_narrow.toml:3, order split_8.
+// launchLinearQ4_0Split_32Narrow_8Add: kernels/h200/frag/split_32_narrow.toml, order split_8.
 func (s *Set) launchLinearQ4_0Split_32Narrow_8Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(8 * ((int64(a.W.Rows) + 63) / 64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -10403,11 +11448,11 @@ func (s *Set) launchLinearQ4_0Split_32Narrow_8Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[686], g)
+		q.Launch(s.kernels[kernelLinearQ4_0Split_32Narrow_8Add], g)
 	}
 }
 
-// launchLinearQ4_0Split_32Narrow_5Add: kernels/h200/frag/split_32_narrow.toml:18, order split_5.
+// launchLinearQ4_0Split_32Narrow_5Add: kernels/h200/frag/split_32_narrow.toml, order split_5.
 func (s *Set) launchLinearQ4_0Split_32Narrow_5Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(5 * ((int64(a.W.Rows) + 63) / 64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -10418,11 +11463,11 @@ func (s *Set) launchLinearQ4_0Split_32Narrow_5Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[687], g)
+		q.Launch(s.kernels[kernelLinearQ4_0Split_32Narrow_5Add], g)
 	}
 }
 
-// launchLinearQ4_0Split_32Narrow_4Add: kernels/h200/frag/split_32_narrow_4.toml:2, order split_4.
+// launchLinearQ4_0Split_32Narrow_4Add: kernels/h200/frag/split_32_narrow_4.toml, order split_4.
 func (s *Set) launchLinearQ4_0Split_32Narrow_4Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(4 * ((int64(a.W.Rows) + 63) / 64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -10433,11 +11478,11 @@ func (s *Set) launchLinearQ4_0Split_32Narrow_4Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[688], g)
+		q.Launch(s.kernels[kernelLinearQ4_0Split_32Narrow_4Add], g)
 	}
 }
 
-// launchLinearQ4_0Split_16MiddleAdd: kernels/h200/frag/split.toml:18, order warps_2.
+// launchLinearQ4_0Split_16MiddleAdd: kernels/h200/frag/split.toml, order warps_2.
 func (s *Set) launchLinearQ4_0Split_16MiddleAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(248, 2*((int64(a.W.Rows)+64*1-1)/(64*1)))), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -10448,11 +11493,11 @@ func (s *Set) launchLinearQ4_0Split_16MiddleAdd(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[689], g)
+		q.Launch(s.kernels[kernelLinearQ4_0Split_16MiddleAdd], g)
 	}
 }
 
-// launchLinearQ4_0Split_16SmallAdd: kernels/h200/frag/split.toml:33, order warps_8.
+// launchLinearQ4_0Split_16SmallAdd: kernels/h200/frag/split.toml, order warps_8.
 func (s *Set) launchLinearQ4_0Split_16SmallAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(8 * min(24, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -10463,11 +11508,11 @@ func (s *Set) launchLinearQ4_0Split_16SmallAdd(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[690], g)
+		q.Launch(s.kernels[kernelLinearQ4_0Split_16SmallAdd], g)
 	}
 }
 
-// launchLinearQ4_0Split_16Add: kernels/h200/frag/split.toml:48, order warps_6.
+// launchLinearQ4_0Split_16Add: kernels/h200/frag/split.toml, order warps_6.
 func (s *Set) launchLinearQ4_0Split_16Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(6 * min(39, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -10478,11 +11523,11 @@ func (s *Set) launchLinearQ4_0Split_16Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[691], g)
+		q.Launch(s.kernels[kernelLinearQ4_0Split_16Add], g)
 	}
 }
 
-// launchLinearQ4_0Split_32MiddleAdd: kernels/h200/frag/split.toml:63, order split_2.
+// launchLinearQ4_0Split_32MiddleAdd: kernels/h200/frag/split.toml, order split_2.
 func (s *Set) launchLinearQ4_0Split_32MiddleAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(248, 2*((int64(a.W.Rows)+64*1-1)/(64*1)))), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -10493,11 +11538,11 @@ func (s *Set) launchLinearQ4_0Split_32MiddleAdd(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[692], g)
+		q.Launch(s.kernels[kernelLinearQ4_0Split_32MiddleAdd], g)
 	}
 }
 
-// launchLinearQ4_0Split_64Small_8Add: kernels/h200/frag/split_64.toml:4, order split_8.
+// launchLinearQ4_0Split_64Small_8Add: kernels/h200/frag/split_64.toml, order split_8.
 func (s *Set) launchLinearQ4_0Split_64Small_8Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(8 * ((int64(a.W.Rows) + 191) / 192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -10508,11 +11553,11 @@ func (s *Set) launchLinearQ4_0Split_64Small_8Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[693], g)
+		q.Launch(s.kernels[kernelLinearQ4_0Split_64Small_8Add], g)
 	}
 }
 
-// launchLinearQ4_0Split_64Narrow_3Add: kernels/h200/frag/split_64.toml:19, order split_3.
+// launchLinearQ4_0Split_64Narrow_3Add: kernels/h200/frag/split_64.toml, order split_3.
 func (s *Set) launchLinearQ4_0Split_64Narrow_3Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(3 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -10523,11 +11568,11 @@ func (s *Set) launchLinearQ4_0Split_64Narrow_3Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[694], g)
+		q.Launch(s.kernels[kernelLinearQ4_0Split_64Narrow_3Add], g)
 	}
 }
 
-// launchLinearQ4_0Split_64MiddleAdd: kernels/h200/frag/split_64_middle.toml:3, order split_2.
+// launchLinearQ4_0Split_64MiddleAdd: kernels/h200/frag/split_64_middle.toml, order split_2.
 func (s *Set) launchLinearQ4_0Split_64MiddleAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(2 * min(124, (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -10538,11 +11583,11 @@ func (s *Set) launchLinearQ4_0Split_64MiddleAdd(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[695], g)
+		q.Launch(s.kernels[kernelLinearQ4_0Split_64MiddleAdd], g)
 	}
 }
 
-// launchLinearQ4_0Split_128Small_6Add: kernels/h200/frag/split_128.toml:3, order split_6.
+// launchLinearQ4_0Split_128Small_6Add: kernels/h200/frag/split_128.toml, order split_6.
 func (s *Set) launchLinearQ4_0Split_128Small_6Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(6 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -10553,11 +11598,11 @@ func (s *Set) launchLinearQ4_0Split_128Small_6Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[696], g)
+		q.Launch(s.kernels[kernelLinearQ4_0Split_128Small_6Add], g)
 	}
 }
 
-// launchLinearQ4_0Split_128Small_4Add: kernels/h200/frag/split_128.toml:18, order split_4.
+// launchLinearQ4_0Split_128Small_4Add: kernels/h200/frag/split_128.toml, order split_4.
 func (s *Set) launchLinearQ4_0Split_128Small_4Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(4 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -10568,11 +11613,11 @@ func (s *Set) launchLinearQ4_0Split_128Small_4Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[697], g)
+		q.Launch(s.kernels[kernelLinearQ4_0Split_128Small_4Add], g)
 	}
 }
 
-// launchLinearQ4_0Split_128Narrow_3Add: kernels/h200/frag/split_128.toml:33, order split_3.
+// launchLinearQ4_0Split_128Narrow_3Add: kernels/h200/frag/split_128.toml, order split_3.
 func (s *Set) launchLinearQ4_0Split_128Narrow_3Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(3 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -10583,11 +11628,11 @@ func (s *Set) launchLinearQ4_0Split_128Narrow_3Add(q op.Stream, a op.LinearAdd) 
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[698], g)
+		q.Launch(s.kernels[kernelLinearQ4_0Split_128Narrow_3Add], g)
 	}
 }
 
-// launchLinearQ4_0Split_128Middle_2Add: kernels/h200/frag/split_128.toml:48, order split_2.
+// launchLinearQ4_0Split_128Middle_2Add: kernels/h200/frag/split_128.toml, order split_2.
 func (s *Set) launchLinearQ4_0Split_128Middle_2Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(2 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -10598,75 +11643,75 @@ func (s *Set) launchLinearQ4_0Split_128Middle_2Add(q op.Stream, a op.LinearAdd) 
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[699], g)
+		q.Launch(s.kernels[kernelLinearQ4_0Split_128Middle_2Add], g)
 	}
 }
 
-// launchLinearQ4_0Fixed_1ShortAdd: kernels/h200/frag/few.toml:3, order fixed.
+// launchLinearQ4_0Fixed_1ShortAdd: kernels/h200/frag/few.toml, order fixed.
 func (s *Set) launchLinearQ4_0Fixed_1ShortAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[700], g)
+		q.Launch(s.kernels[kernelLinearQ4_0Fixed_1ShortAdd], g)
 	}
 }
 
-// launchLinearQ4_0Fixed_1Add: kernels/h200/frag/few.toml:16, order fixed.
+// launchLinearQ4_0Fixed_1Add: kernels/h200/frag/few.toml, order fixed.
 func (s *Set) launchLinearQ4_0Fixed_1Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[701], g)
+		q.Launch(s.kernels[kernelLinearQ4_0Fixed_1Add], g)
 	}
 }
 
-// launchLinearQ4_0_1ShortAdd: kernels/h200/frag/few.toml:65, order few.
+// launchLinearQ4_0_1ShortAdd: kernels/h200/frag/few.toml, order few.
 func (s *Set) launchLinearQ4_0_1ShortAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[702], g)
+		q.Launch(s.kernels[kernelLinearQ4_0_1ShortAdd], g)
 	}
 }
 
-// launchLinearQ4_0_1Add: kernels/h200/frag/few.toml:78, order few.
+// launchLinearQ4_0_1Add: kernels/h200/frag/few.toml, order few.
 func (s *Set) launchLinearQ4_0_1Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[703], g)
+		q.Launch(s.kernels[kernelLinearQ4_0_1Add], g)
 	}
 }
 
-// launchLinearQ4_0_4Add: kernels/h200/frag/linear_few.toml:3, order few.
+// launchLinearQ4_0_4Add: kernels/h200/frag/linear_few.toml, order few.
 func (s *Set) launchLinearQ4_0_4Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[704], g)
+		q.Launch(s.kernels[kernelLinearQ4_0_4Add], g)
 	}
 }
 
-// launchLinearQ4_0_8Add: kernels/h200/frag/linear_few.toml:16, order few.
+// launchLinearQ4_0_8Add: kernels/h200/frag/linear_few.toml, order few.
 func (s *Set) launchLinearQ4_0_8Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[705], g)
+		q.Launch(s.kernels[kernelLinearQ4_0_8Add], g)
 	}
 }
 
-// launchLinearQ4_0_4LongAdd: kernels/h200/frag/linear_few.toml:29, order few.
+// launchLinearQ4_0_4LongAdd: kernels/h200/frag/linear_few.toml, order few.
 func (s *Set) launchLinearQ4_0_4LongAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[706], g)
+		q.Launch(s.kernels[kernelLinearQ4_0_4LongAdd], g)
 	}
 }
 
-// launchLinearQ4_0_8LongAdd: kernels/h200/frag/linear_few.toml:42, order few.
+// launchLinearQ4_0_8LongAdd: kernels/h200/frag/linear_few.toml, order few.
 func (s *Set) launchLinearQ4_0_8LongAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[707], g)
+		q.Launch(s.kernels[kernelLinearQ4_0_8LongAdd], g)
 	}
 }
 
-// launchLinearQ4_1Split_16Small_6Add: kernels/h200/frag/split_16_small_6.toml:2, order warps_6.
+// launchLinearQ4_1Split_16Small_6Add: kernels/h200/frag/split_16_small_6.toml, order warps_6.
 func (s *Set) launchLinearQ4_1Split_16Small_6Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(6 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -10677,11 +11722,11 @@ func (s *Set) launchLinearQ4_1Split_16Small_6Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[708], g)
+		q.Launch(s.kernels[kernelLinearQ4_1Split_16Small_6Add], g)
 	}
 }
 
-// launchLinearQ4_1Split_32Narrow_8Add: kernels/h200/frag/split_32_narrow.toml:3, order split_8.
+// launchLinearQ4_1Split_32Narrow_8Add: kernels/h200/frag/split_32_narrow.toml, order split_8.
 func (s *Set) launchLinearQ4_1Split_32Narrow_8Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(8 * ((int64(a.W.Rows) + 63) / 64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -10692,11 +11737,11 @@ func (s *Set) launchLinearQ4_1Split_32Narrow_8Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[709], g)
+		q.Launch(s.kernels[kernelLinearQ4_1Split_32Narrow_8Add], g)
 	}
 }
 
-// launchLinearQ4_1Split_32Narrow_5Add: kernels/h200/frag/split_32_narrow.toml:18, order split_5.
+// launchLinearQ4_1Split_32Narrow_5Add: kernels/h200/frag/split_32_narrow.toml, order split_5.
 func (s *Set) launchLinearQ4_1Split_32Narrow_5Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(5 * ((int64(a.W.Rows) + 63) / 64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -10707,11 +11752,11 @@ func (s *Set) launchLinearQ4_1Split_32Narrow_5Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[710], g)
+		q.Launch(s.kernels[kernelLinearQ4_1Split_32Narrow_5Add], g)
 	}
 }
 
-// launchLinearQ4_1Split_16MiddleAdd: kernels/h200/frag/split.toml:18, order warps_4.
+// launchLinearQ4_1Split_16MiddleAdd: kernels/h200/frag/split.toml, order warps_4.
 func (s *Set) launchLinearQ4_1Split_16MiddleAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(248, 4*((int64(a.W.Rows)+64*2-1)/(64*2)))), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -10722,11 +11767,11 @@ func (s *Set) launchLinearQ4_1Split_16MiddleAdd(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[711], g)
+		q.Launch(s.kernels[kernelLinearQ4_1Split_16MiddleAdd], g)
 	}
 }
 
-// launchLinearQ4_1Split_16SmallAdd: kernels/h200/frag/split.toml:33, order warps_8.
+// launchLinearQ4_1Split_16SmallAdd: kernels/h200/frag/split.toml, order warps_8.
 func (s *Set) launchLinearQ4_1Split_16SmallAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(8 * min(24, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -10737,11 +11782,11 @@ func (s *Set) launchLinearQ4_1Split_16SmallAdd(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[712], g)
+		q.Launch(s.kernels[kernelLinearQ4_1Split_16SmallAdd], g)
 	}
 }
 
-// launchLinearQ4_1Split_16Add: kernels/h200/frag/split.toml:48, order warps_6.
+// launchLinearQ4_1Split_16Add: kernels/h200/frag/split.toml, order warps_6.
 func (s *Set) launchLinearQ4_1Split_16Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(6 * min(39, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -10752,11 +11797,11 @@ func (s *Set) launchLinearQ4_1Split_16Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[713], g)
+		q.Launch(s.kernels[kernelLinearQ4_1Split_16Add], g)
 	}
 }
 
-// launchLinearQ4_1Split_32MiddleAdd: kernels/h200/frag/split.toml:63, order split_2.
+// launchLinearQ4_1Split_32MiddleAdd: kernels/h200/frag/split.toml, order split_2.
 func (s *Set) launchLinearQ4_1Split_32MiddleAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(248, 2*((int64(a.W.Rows)+64*1-1)/(64*1)))), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -10767,11 +11812,11 @@ func (s *Set) launchLinearQ4_1Split_32MiddleAdd(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[714], g)
+		q.Launch(s.kernels[kernelLinearQ4_1Split_32MiddleAdd], g)
 	}
 }
 
-// launchLinearQ4_1Split_32Add: kernels/h200/frag/split_32.toml:2, order split_6.
+// launchLinearQ4_1Split_32Add: kernels/h200/frag/split_32.toml, order split_6.
 func (s *Set) launchLinearQ4_1Split_32Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(6 * min(39, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -10782,11 +11827,11 @@ func (s *Set) launchLinearQ4_1Split_32Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[715], g)
+		q.Launch(s.kernels[kernelLinearQ4_1Split_32Add], g)
 	}
 }
 
-// launchLinearQ4_1Split_64Small_8Add: kernels/h200/frag/split_64.toml:4, order split_8.
+// launchLinearQ4_1Split_64Small_8Add: kernels/h200/frag/split_64.toml, order split_8.
 func (s *Set) launchLinearQ4_1Split_64Small_8Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(8 * ((int64(a.W.Rows) + 191) / 192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -10797,11 +11842,11 @@ func (s *Set) launchLinearQ4_1Split_64Small_8Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[716], g)
+		q.Launch(s.kernels[kernelLinearQ4_1Split_64Small_8Add], g)
 	}
 }
 
-// launchLinearQ4_1Split_64Narrow_3Add: kernels/h200/frag/split_64.toml:19, order split_3.
+// launchLinearQ4_1Split_64Narrow_3Add: kernels/h200/frag/split_64.toml, order split_3.
 func (s *Set) launchLinearQ4_1Split_64Narrow_3Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(3 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -10812,11 +11857,11 @@ func (s *Set) launchLinearQ4_1Split_64Narrow_3Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[717], g)
+		q.Launch(s.kernels[kernelLinearQ4_1Split_64Narrow_3Add], g)
 	}
 }
 
-// launchLinearQ4_1Split_64MiddleAdd: kernels/h200/frag/split_64_middle.toml:3, order split_2.
+// launchLinearQ4_1Split_64MiddleAdd: kernels/h200/frag/split_64_middle.toml, order split_2.
 func (s *Set) launchLinearQ4_1Split_64MiddleAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(2 * min(124, (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -10827,11 +11872,11 @@ func (s *Set) launchLinearQ4_1Split_64MiddleAdd(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[718], g)
+		q.Launch(s.kernels[kernelLinearQ4_1Split_64MiddleAdd], g)
 	}
 }
 
-// launchLinearQ4_1Split_128Small_6Add: kernels/h200/frag/split_128.toml:3, order split_6.
+// launchLinearQ4_1Split_128Small_6Add: kernels/h200/frag/split_128.toml, order split_6.
 func (s *Set) launchLinearQ4_1Split_128Small_6Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(6 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -10842,11 +11887,11 @@ func (s *Set) launchLinearQ4_1Split_128Small_6Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[719], g)
+		q.Launch(s.kernels[kernelLinearQ4_1Split_128Small_6Add], g)
 	}
 }
 
-// launchLinearQ4_1Split_128Small_4Add: kernels/h200/frag/split_128.toml:18, order split_4.
+// launchLinearQ4_1Split_128Small_4Add: kernels/h200/frag/split_128.toml, order split_4.
 func (s *Set) launchLinearQ4_1Split_128Small_4Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(4 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -10857,11 +11902,11 @@ func (s *Set) launchLinearQ4_1Split_128Small_4Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[720], g)
+		q.Launch(s.kernels[kernelLinearQ4_1Split_128Small_4Add], g)
 	}
 }
 
-// launchLinearQ4_1Split_128Narrow_3Add: kernels/h200/frag/split_128.toml:33, order split_3.
+// launchLinearQ4_1Split_128Narrow_3Add: kernels/h200/frag/split_128.toml, order split_3.
 func (s *Set) launchLinearQ4_1Split_128Narrow_3Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(3 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -10872,11 +11917,11 @@ func (s *Set) launchLinearQ4_1Split_128Narrow_3Add(q op.Stream, a op.LinearAdd) 
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[721], g)
+		q.Launch(s.kernels[kernelLinearQ4_1Split_128Narrow_3Add], g)
 	}
 }
 
-// launchLinearQ4_1Split_128Middle_2Add: kernels/h200/frag/split_128.toml:48, order split_2.
+// launchLinearQ4_1Split_128Middle_2Add: kernels/h200/frag/split_128.toml, order split_2.
 func (s *Set) launchLinearQ4_1Split_128Middle_2Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(2 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -10887,75 +11932,75 @@ func (s *Set) launchLinearQ4_1Split_128Middle_2Add(q op.Stream, a op.LinearAdd) 
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[722], g)
+		q.Launch(s.kernels[kernelLinearQ4_1Split_128Middle_2Add], g)
 	}
 }
 
-// launchLinearQ4_1Fixed_1ShortAdd: kernels/h200/frag/few.toml:3, order fixed.
+// launchLinearQ4_1Fixed_1ShortAdd: kernels/h200/frag/few.toml, order fixed.
 func (s *Set) launchLinearQ4_1Fixed_1ShortAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[723], g)
+		q.Launch(s.kernels[kernelLinearQ4_1Fixed_1ShortAdd], g)
 	}
 }
 
-// launchLinearQ4_1Fixed_1Add: kernels/h200/frag/few.toml:16, order fixed.
+// launchLinearQ4_1Fixed_1Add: kernels/h200/frag/few.toml, order fixed.
 func (s *Set) launchLinearQ4_1Fixed_1Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[724], g)
+		q.Launch(s.kernels[kernelLinearQ4_1Fixed_1Add], g)
 	}
 }
 
-// launchLinearQ4_1_1ShortAdd: kernels/h200/frag/few.toml:65, order few.
+// launchLinearQ4_1_1ShortAdd: kernels/h200/frag/few.toml, order few.
 func (s *Set) launchLinearQ4_1_1ShortAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[725], g)
+		q.Launch(s.kernels[kernelLinearQ4_1_1ShortAdd], g)
 	}
 }
 
-// launchLinearQ4_1_1Add: kernels/h200/frag/few.toml:78, order few.
+// launchLinearQ4_1_1Add: kernels/h200/frag/few.toml, order few.
 func (s *Set) launchLinearQ4_1_1Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[726], g)
+		q.Launch(s.kernels[kernelLinearQ4_1_1Add], g)
 	}
 }
 
-// launchLinearQ4_1_4Add: kernels/h200/frag/linear_few.toml:3, order few.
+// launchLinearQ4_1_4Add: kernels/h200/frag/linear_few.toml, order few.
 func (s *Set) launchLinearQ4_1_4Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[727], g)
+		q.Launch(s.kernels[kernelLinearQ4_1_4Add], g)
 	}
 }
 
-// launchLinearQ4_1_8Add: kernels/h200/frag/linear_few.toml:16, order few.
+// launchLinearQ4_1_8Add: kernels/h200/frag/linear_few.toml, order few.
 func (s *Set) launchLinearQ4_1_8Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[728], g)
+		q.Launch(s.kernels[kernelLinearQ4_1_8Add], g)
 	}
 }
 
-// launchLinearQ4_1_4LongAdd: kernels/h200/frag/linear_few.toml:29, order few.
+// launchLinearQ4_1_4LongAdd: kernels/h200/frag/linear_few.toml, order few.
 func (s *Set) launchLinearQ4_1_4LongAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[729], g)
+		q.Launch(s.kernels[kernelLinearQ4_1_4LongAdd], g)
 	}
 }
 
-// launchLinearQ4_1_8LongAdd: kernels/h200/frag/linear_few.toml:42, order few.
+// launchLinearQ4_1_8LongAdd: kernels/h200/frag/linear_few.toml, order few.
 func (s *Set) launchLinearQ4_1_8LongAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[730], g)
+		q.Launch(s.kernels[kernelLinearQ4_1_8LongAdd], g)
 	}
 }
 
-// launchLinearF8Split_16Small_6Add: kernels/h200/frag/split_16_small_6.toml:2, order split_6.
+// launchLinearF8Split_16Small_6Add: kernels/h200/frag/split_16_small_6.toml, order split_6.
 func (s *Set) launchLinearF8Split_16Small_6Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(6 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -10966,11 +12011,11 @@ func (s *Set) launchLinearF8Split_16Small_6Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[731], g)
+		q.Launch(s.kernels[kernelLinearF8Split_16Small_6Add], g)
 	}
 }
 
-// launchLinearF8Split_16NarrowAdd: kernels/h200/frag/split_16_narrow.toml:3, order split_5.
+// launchLinearF8Split_16NarrowAdd: kernels/h200/frag/split_16_narrow.toml, order split_5.
 func (s *Set) launchLinearF8Split_16NarrowAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(5 * ((int64(a.W.Rows) + 63) / 64)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -10981,11 +12026,11 @@ func (s *Set) launchLinearF8Split_16NarrowAdd(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[732], g)
+		q.Launch(s.kernels[kernelLinearF8Split_16NarrowAdd], g)
 	}
 }
 
-// launchLinearF8Split_32Narrow_8Add: kernels/h200/frag/split_32_narrow.toml:3, order split_8.
+// launchLinearF8Split_32Narrow_8Add: kernels/h200/frag/split_32_narrow.toml, order split_8.
 func (s *Set) launchLinearF8Split_32Narrow_8Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(8 * ((int64(a.W.Rows) + 63) / 64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -10996,11 +12041,11 @@ func (s *Set) launchLinearF8Split_32Narrow_8Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[733], g)
+		q.Launch(s.kernels[kernelLinearF8Split_32Narrow_8Add], g)
 	}
 }
 
-// launchLinearF8Split_32Narrow_5Add: kernels/h200/frag/split_32_narrow.toml:18, order split_5.
+// launchLinearF8Split_32Narrow_5Add: kernels/h200/frag/split_32_narrow.toml, order split_5.
 func (s *Set) launchLinearF8Split_32Narrow_5Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(5 * ((int64(a.W.Rows) + 63) / 64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -11011,11 +12056,11 @@ func (s *Set) launchLinearF8Split_32Narrow_5Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[734], g)
+		q.Launch(s.kernels[kernelLinearF8Split_32Narrow_5Add], g)
 	}
 }
 
-// launchLinearF8Split_16MiddleAdd: kernels/h200/frag/split.toml:18, order split_2.
+// launchLinearF8Split_16MiddleAdd: kernels/h200/frag/split.toml, order split_2.
 func (s *Set) launchLinearF8Split_16MiddleAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(248, 2*((int64(a.W.Rows)+64*1-1)/(64*1)))), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -11026,11 +12071,11 @@ func (s *Set) launchLinearF8Split_16MiddleAdd(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[735], g)
+		q.Launch(s.kernels[kernelLinearF8Split_16MiddleAdd], g)
 	}
 }
 
-// launchLinearF8Split_16SmallAdd: kernels/h200/frag/split.toml:33, order split_8.
+// launchLinearF8Split_16SmallAdd: kernels/h200/frag/split.toml, order split_8.
 func (s *Set) launchLinearF8Split_16SmallAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(8 * min(24, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -11041,11 +12086,11 @@ func (s *Set) launchLinearF8Split_16SmallAdd(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[736], g)
+		q.Launch(s.kernels[kernelLinearF8Split_16SmallAdd], g)
 	}
 }
 
-// launchLinearF8Split_16Add: kernels/h200/frag/split.toml:48, order split_6.
+// launchLinearF8Split_16Add: kernels/h200/frag/split.toml, order split_6.
 func (s *Set) launchLinearF8Split_16Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(6 * min(39, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -11056,11 +12101,11 @@ func (s *Set) launchLinearF8Split_16Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[737], g)
+		q.Launch(s.kernels[kernelLinearF8Split_16Add], g)
 	}
 }
 
-// launchLinearF8Split_32MiddleAdd: kernels/h200/frag/split.toml:63, order split_4.
+// launchLinearF8Split_32MiddleAdd: kernels/h200/frag/split.toml, order split_4.
 func (s *Set) launchLinearF8Split_32MiddleAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(248, 4*((int64(a.W.Rows)+64*2-1)/(64*2)))), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -11071,11 +12116,11 @@ func (s *Set) launchLinearF8Split_32MiddleAdd(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[738], g)
+		q.Launch(s.kernels[kernelLinearF8Split_32MiddleAdd], g)
 	}
 }
 
-// launchLinearF8Split_32Add: kernels/h200/frag/split_32.toml:2, order split_6.
+// launchLinearF8Split_32Add: kernels/h200/frag/split_32.toml, order split_6.
 func (s *Set) launchLinearF8Split_32Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(6 * min(39, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -11086,11 +12131,11 @@ func (s *Set) launchLinearF8Split_32Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[739], g)
+		q.Launch(s.kernels[kernelLinearF8Split_32Add], g)
 	}
 }
 
-// launchLinearF8Split_64Small_8Add: kernels/h200/frag/split_64.toml:4, order split_8.
+// launchLinearF8Split_64Small_8Add: kernels/h200/frag/split_64.toml, order split_8.
 func (s *Set) launchLinearF8Split_64Small_8Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(8 * ((int64(a.W.Rows) + 191) / 192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -11101,11 +12146,11 @@ func (s *Set) launchLinearF8Split_64Small_8Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[740], g)
+		q.Launch(s.kernels[kernelLinearF8Split_64Small_8Add], g)
 	}
 }
 
-// launchLinearF8Split_64Narrow_3Add: kernels/h200/frag/split_64.toml:19, order split_3.
+// launchLinearF8Split_64Narrow_3Add: kernels/h200/frag/split_64.toml, order split_3.
 func (s *Set) launchLinearF8Split_64Narrow_3Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(3 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -11116,11 +12161,11 @@ func (s *Set) launchLinearF8Split_64Narrow_3Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[741], g)
+		q.Launch(s.kernels[kernelLinearF8Split_64Narrow_3Add], g)
 	}
 }
 
-// launchLinearF8Split_64MiddleAdd: kernels/h200/e4m3/split_64_middle.toml:3, order split_2.
+// launchLinearF8Split_64MiddleAdd: kernels/h200/e4m3/split_64_middle.toml, order split_2.
 func (s *Set) launchLinearF8Split_64MiddleAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(2 * min(66, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -11131,11 +12176,11 @@ func (s *Set) launchLinearF8Split_64MiddleAdd(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[742], g)
+		q.Launch(s.kernels[kernelLinearF8Split_64MiddleAdd], g)
 	}
 }
 
-// launchLinearF8Split_128Small_6Add: kernels/h200/frag/split_128.toml:3, order split_6.
+// launchLinearF8Split_128Small_6Add: kernels/h200/frag/split_128.toml, order split_6.
 func (s *Set) launchLinearF8Split_128Small_6Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(6 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -11146,11 +12191,11 @@ func (s *Set) launchLinearF8Split_128Small_6Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[743], g)
+		q.Launch(s.kernels[kernelLinearF8Split_128Small_6Add], g)
 	}
 }
 
-// launchLinearF8Split_128Small_4Add: kernels/h200/frag/split_128.toml:18, order split_4.
+// launchLinearF8Split_128Small_4Add: kernels/h200/frag/split_128.toml, order split_4.
 func (s *Set) launchLinearF8Split_128Small_4Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(4 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -11161,11 +12206,11 @@ func (s *Set) launchLinearF8Split_128Small_4Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[744], g)
+		q.Launch(s.kernels[kernelLinearF8Split_128Small_4Add], g)
 	}
 }
 
-// launchLinearF8Split_128Narrow_3Add: kernels/h200/frag/split_128.toml:33, order split_3.
+// launchLinearF8Split_128Narrow_3Add: kernels/h200/frag/split_128.toml, order split_3.
 func (s *Set) launchLinearF8Split_128Narrow_3Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(3 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -11176,11 +12221,11 @@ func (s *Set) launchLinearF8Split_128Narrow_3Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[745], g)
+		q.Launch(s.kernels[kernelLinearF8Split_128Narrow_3Add], g)
 	}
 }
 
-// launchLinearF8Split_128Middle_2Add: kernels/h200/frag/split_128.toml:48, order split_2.
+// launchLinearF8Split_128Middle_2Add: kernels/h200/frag/split_128.toml, order split_2.
 func (s *Set) launchLinearF8Split_128Middle_2Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(2 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -11191,83 +12236,83 @@ func (s *Set) launchLinearF8Split_128Middle_2Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[746], g)
+		q.Launch(s.kernels[kernelLinearF8Split_128Middle_2Add], g)
 	}
 }
 
-// launchLinearF8Half_1ShortAdd: kernels/h200/e4m3/half.toml:2, order half.
+// launchLinearF8Half_1ShortAdd: kernels/h200/e4m3/half.toml, order half.
 func (s *Set) launchLinearF8Half_1ShortAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[747], g)
+		q.Launch(s.kernels[kernelLinearF8Half_1ShortAdd], g)
 	}
 }
 
-// launchLinearF8Half_1Add: kernels/h200/e4m3/half.toml:15, order half.
+// launchLinearF8Half_1Add: kernels/h200/e4m3/half.toml, order half.
 func (s *Set) launchLinearF8Half_1Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[748], g)
+		q.Launch(s.kernels[kernelLinearF8Half_1Add], g)
 	}
 }
 
-// launchLinearF8_1ShortAdd: kernels/h200/base/f8/linear_few.toml:2, order few.
+// launchLinearF8_1ShortAdd: kernels/h200/base/f8/linear_few.toml, order few.
 func (s *Set) launchLinearF8_1ShortAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[749], g)
+		q.Launch(s.kernels[kernelLinearF8_1ShortAdd], g)
 	}
 }
 
-// launchLinearF8_1Add: kernels/h200/base/f8/linear_few.toml:15, order few.
+// launchLinearF8_1Add: kernels/h200/base/f8/linear_few.toml, order few.
 func (s *Set) launchLinearF8_1Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[750], g)
+		q.Launch(s.kernels[kernelLinearF8_1Add], g)
 	}
 }
 
-// launchLinearF8_4Add: kernels/h200/base/f8/linear_few.toml:28, order few.
+// launchLinearF8_4Add: kernels/h200/base/f8/linear_few.toml, order few.
 func (s *Set) launchLinearF8_4Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[751], g)
+		q.Launch(s.kernels[kernelLinearF8_4Add], g)
 	}
 }
 
-// launchLinearF8_8Add: kernels/h200/base/f8/linear_few.toml:41, order few.
+// launchLinearF8_8Add: kernels/h200/base/f8/linear_few.toml, order few.
 func (s *Set) launchLinearF8_8Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[752], g)
+		q.Launch(s.kernels[kernelLinearF8_8Add], g)
 	}
 }
 
-// launchLinearF8_4LongAdd: kernels/h200/base/f8/linear_few.toml:54, order few.
+// launchLinearF8_4LongAdd: kernels/h200/base/f8/linear_few.toml, order few.
 func (s *Set) launchLinearF8_4LongAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[753], g)
+		q.Launch(s.kernels[kernelLinearF8_4LongAdd], g)
 	}
 }
 
-// launchLinearF8_8LongAdd: kernels/h200/base/f8/linear_few.toml:67, order few.
+// launchLinearF8_8LongAdd: kernels/h200/base/f8/linear_few.toml, order few.
 func (s *Set) launchLinearF8_8LongAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[754], g)
+		q.Launch(s.kernels[kernelLinearF8_8LongAdd], g)
 	}
 }
 
-// launchLinearF8blockHeld_16Add: kernels/h200/base/f8block/linear_held.toml:2, order held_16_8.
+// launchLinearF8blockHeld_16Add: kernels/h200/base/f8block/linear_held.toml, order held_16_8.
 func (s *Set) launchLinearF8blockHeld_16Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(8 * ((int64(a.W.Rows) + 79) / 80)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[755], g)
+		q.Launch(s.kernels[kernelLinearF8blockHeld_16Add], g)
 	}
 }
 
-// launchLinearF8blockSplit_16NarrowAdd: kernels/h200/frag/split_16_narrow.toml:3, order split_5.
+// launchLinearF8blockSplit_16NarrowAdd: kernels/h200/frag/split_16_narrow.toml, order split_5.
 func (s *Set) launchLinearF8blockSplit_16NarrowAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(5 * ((int64(a.W.Rows) + 63) / 64)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -11278,11 +12323,11 @@ func (s *Set) launchLinearF8blockSplit_16NarrowAdd(q op.Stream, a op.LinearAdd) 
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[756], g)
+		q.Launch(s.kernels[kernelLinearF8blockSplit_16NarrowAdd], g)
 	}
 }
 
-// launchLinearF8blockSplit_32Narrow_8Add: kernels/h200/frag/split_32_narrow.toml:3, order split_8.
+// launchLinearF8blockSplit_32Narrow_8Add: kernels/h200/frag/split_32_narrow.toml, order split_8.
 func (s *Set) launchLinearF8blockSplit_32Narrow_8Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(8 * ((int64(a.W.Rows) + 63) / 64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -11293,11 +12338,11 @@ func (s *Set) launchLinearF8blockSplit_32Narrow_8Add(q op.Stream, a op.LinearAdd
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[757], g)
+		q.Launch(s.kernels[kernelLinearF8blockSplit_32Narrow_8Add], g)
 	}
 }
 
-// launchLinearF8blockSplit_32Narrow_5Add: kernels/h200/frag/split_32_narrow.toml:18, order split_5.
+// launchLinearF8blockSplit_32Narrow_5Add: kernels/h200/frag/split_32_narrow.toml, order split_5.
 func (s *Set) launchLinearF8blockSplit_32Narrow_5Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(5 * ((int64(a.W.Rows) + 63) / 64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -11308,11 +12353,11 @@ func (s *Set) launchLinearF8blockSplit_32Narrow_5Add(q op.Stream, a op.LinearAdd
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[758], g)
+		q.Launch(s.kernels[kernelLinearF8blockSplit_32Narrow_5Add], g)
 	}
 }
 
-// launchLinearF8blockSplit_16MiddleAdd: kernels/h200/frag/split.toml:18, order split_4.
+// launchLinearF8blockSplit_16MiddleAdd: kernels/h200/frag/split.toml, order split_4.
 func (s *Set) launchLinearF8blockSplit_16MiddleAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(248, 4*((int64(a.W.Rows)+64*2-1)/(64*2)))), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -11323,11 +12368,11 @@ func (s *Set) launchLinearF8blockSplit_16MiddleAdd(q op.Stream, a op.LinearAdd) 
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[759], g)
+		q.Launch(s.kernels[kernelLinearF8blockSplit_16MiddleAdd], g)
 	}
 }
 
-// launchLinearF8blockSplit_16SmallAdd: kernels/h200/frag/split.toml:33, order split_8.
+// launchLinearF8blockSplit_16SmallAdd: kernels/h200/frag/split.toml, order split_8.
 func (s *Set) launchLinearF8blockSplit_16SmallAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(8 * min(24, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -11338,11 +12383,11 @@ func (s *Set) launchLinearF8blockSplit_16SmallAdd(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[760], g)
+		q.Launch(s.kernels[kernelLinearF8blockSplit_16SmallAdd], g)
 	}
 }
 
-// launchLinearF8blockSplit_16Add: kernels/h200/frag/split.toml:48, order split_6.
+// launchLinearF8blockSplit_16Add: kernels/h200/frag/split.toml, order split_6.
 func (s *Set) launchLinearF8blockSplit_16Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(6 * min(39, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -11353,11 +12398,11 @@ func (s *Set) launchLinearF8blockSplit_16Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[761], g)
+		q.Launch(s.kernels[kernelLinearF8blockSplit_16Add], g)
 	}
 }
 
-// launchLinearF8blockSplit_32MiddleAdd: kernels/h200/frag/split.toml:63, order split_4.
+// launchLinearF8blockSplit_32MiddleAdd: kernels/h200/frag/split.toml, order split_4.
 func (s *Set) launchLinearF8blockSplit_32MiddleAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(248, 4*((int64(a.W.Rows)+64*2-1)/(64*2)))), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -11368,11 +12413,11 @@ func (s *Set) launchLinearF8blockSplit_32MiddleAdd(q op.Stream, a op.LinearAdd) 
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[762], g)
+		q.Launch(s.kernels[kernelLinearF8blockSplit_32MiddleAdd], g)
 	}
 }
 
-// launchLinearF8blockSplit_32Add: kernels/h200/frag/split_32.toml:2, order split_6.
+// launchLinearF8blockSplit_32Add: kernels/h200/frag/split_32.toml, order split_6.
 func (s *Set) launchLinearF8blockSplit_32Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(6 * min(39, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -11383,11 +12428,11 @@ func (s *Set) launchLinearF8blockSplit_32Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[763], g)
+		q.Launch(s.kernels[kernelLinearF8blockSplit_32Add], g)
 	}
 }
 
-// launchLinearF8blockSplit_64Small_6Add: kernels/h200/frag/split_64_small_6.toml:3, order split_6.
+// launchLinearF8blockSplit_64Small_6Add: kernels/h200/frag/split_64_small_6.toml, order split_6.
 func (s *Set) launchLinearF8blockSplit_64Small_6Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(6 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -11398,11 +12443,11 @@ func (s *Set) launchLinearF8blockSplit_64Small_6Add(q op.Stream, a op.LinearAdd)
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[764], g)
+		q.Launch(s.kernels[kernelLinearF8blockSplit_64Small_6Add], g)
 	}
 }
 
-// launchLinearF8blockSplit_64Small_8Add: kernels/h200/frag/split_64.toml:4, order split_8.
+// launchLinearF8blockSplit_64Small_8Add: kernels/h200/frag/split_64.toml, order split_8.
 func (s *Set) launchLinearF8blockSplit_64Small_8Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(8 * ((int64(a.W.Rows) + 191) / 192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -11413,11 +12458,11 @@ func (s *Set) launchLinearF8blockSplit_64Small_8Add(q op.Stream, a op.LinearAdd)
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[765], g)
+		q.Launch(s.kernels[kernelLinearF8blockSplit_64Small_8Add], g)
 	}
 }
 
-// launchLinearF8blockSplit_64Narrow_3Add: kernels/h200/frag/split_64.toml:19, order split_3.
+// launchLinearF8blockSplit_64Narrow_3Add: kernels/h200/frag/split_64.toml, order split_3.
 func (s *Set) launchLinearF8blockSplit_64Narrow_3Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(3 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -11428,11 +12473,11 @@ func (s *Set) launchLinearF8blockSplit_64Narrow_3Add(q op.Stream, a op.LinearAdd
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[766], g)
+		q.Launch(s.kernels[kernelLinearF8blockSplit_64Narrow_3Add], g)
 	}
 }
 
-// launchLinearF8blockSplit_64MiddleAdd: kernels/h200/e4m3/split_64_middle.toml:3, order split_2.
+// launchLinearF8blockSplit_64MiddleAdd: kernels/h200/e4m3/split_64_middle.toml, order split_2.
 func (s *Set) launchLinearF8blockSplit_64MiddleAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(2 * min(66, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -11443,91 +12488,91 @@ func (s *Set) launchLinearF8blockSplit_64MiddleAdd(q op.Stream, a op.LinearAdd) 
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[767], g)
+		q.Launch(s.kernels[kernelLinearF8blockSplit_64MiddleAdd], g)
 	}
 }
 
-// launchLinearF8blockHeld_1Add: kernels/h200/frag/held.toml:2, order held.
+// launchLinearF8blockHeld_1Add: kernels/h200/frag/held.toml, order held.
 func (s *Set) launchLinearF8blockHeld_1Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[768], g)
+		q.Launch(s.kernels[kernelLinearF8blockHeld_1Add], g)
 	}
 }
 
-// launchLinearF8blockHeld_4Add: kernels/h200/frag/held.toml:16, order held.
+// launchLinearF8blockHeld_4Add: kernels/h200/frag/held.toml, order held.
 func (s *Set) launchLinearF8blockHeld_4Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[769], g)
+		q.Launch(s.kernels[kernelLinearF8blockHeld_4Add], g)
 	}
 }
 
-// launchLinearF8blockHalf_1ShortAdd: kernels/h200/e4m3/half.toml:2, order half.
+// launchLinearF8blockHalf_1ShortAdd: kernels/h200/e4m3/half.toml, order half.
 func (s *Set) launchLinearF8blockHalf_1ShortAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[770], g)
+		q.Launch(s.kernels[kernelLinearF8blockHalf_1ShortAdd], g)
 	}
 }
 
-// launchLinearF8blockHalf_1Add: kernels/h200/e4m3/half.toml:15, order half.
+// launchLinearF8blockHalf_1Add: kernels/h200/e4m3/half.toml, order half.
 func (s *Set) launchLinearF8blockHalf_1Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[771], g)
+		q.Launch(s.kernels[kernelLinearF8blockHalf_1Add], g)
 	}
 }
 
-// launchLinearF8block_1ShortAdd: kernels/h200/base/f8block/linear_few.toml:2, order few.
+// launchLinearF8block_1ShortAdd: kernels/h200/base/f8block/linear_few.toml, order few.
 func (s *Set) launchLinearF8block_1ShortAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[772], g)
+		q.Launch(s.kernels[kernelLinearF8block_1ShortAdd], g)
 	}
 }
 
-// launchLinearF8block_1Add: kernels/h200/base/f8block/linear_few.toml:15, order few.
+// launchLinearF8block_1Add: kernels/h200/base/f8block/linear_few.toml, order few.
 func (s *Set) launchLinearF8block_1Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[773], g)
+		q.Launch(s.kernels[kernelLinearF8block_1Add], g)
 	}
 }
 
-// launchLinearF8block_4Add: kernels/h200/base/f8block/linear_few.toml:28, order few.
+// launchLinearF8block_4Add: kernels/h200/base/f8block/linear_few.toml, order few.
 func (s *Set) launchLinearF8block_4Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[774], g)
+		q.Launch(s.kernels[kernelLinearF8block_4Add], g)
 	}
 }
 
-// launchLinearF8block_8Add: kernels/h200/base/f8block/linear_few.toml:41, order few.
+// launchLinearF8block_8Add: kernels/h200/base/f8block/linear_few.toml, order few.
 func (s *Set) launchLinearF8block_8Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[775], g)
+		q.Launch(s.kernels[kernelLinearF8block_8Add], g)
 	}
 }
 
-// launchLinearF8block_4LongAdd: kernels/h200/base/f8block/linear_few.toml:54, order few.
+// launchLinearF8block_4LongAdd: kernels/h200/base/f8block/linear_few.toml, order few.
 func (s *Set) launchLinearF8block_4LongAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[776], g)
+		q.Launch(s.kernels[kernelLinearF8block_4LongAdd], g)
 	}
 }
 
-// launchLinearF8block_8LongAdd: kernels/h200/base/f8block/linear_few.toml:67, order few.
+// launchLinearF8block_8LongAdd: kernels/h200/base/f8block/linear_few.toml, order few.
 func (s *Set) launchLinearF8block_8LongAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[777], g)
+		q.Launch(s.kernels[kernelLinearF8block_8LongAdd], g)
 	}
 }
 
-// launchLinearNvfp4Split_16Small_6Add: kernels/h200/frag/split_16_small_6.toml:2, order warps_6.
+// launchLinearNvfp4Split_16Small_6Add: kernels/h200/frag/split_16_small_6.toml, order warps_6.
 func (s *Set) launchLinearNvfp4Split_16Small_6Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(6 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -11538,11 +12583,11 @@ func (s *Set) launchLinearNvfp4Split_16Small_6Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[778], g)
+		q.Launch(s.kernels[kernelLinearNvfp4Split_16Small_6Add], g)
 	}
 }
 
-// launchLinearNvfp4Split_16NarrowAdd: kernels/h200/frag/split_16_narrow.toml:3, order warps_5.
+// launchLinearNvfp4Split_16NarrowAdd: kernels/h200/frag/split_16_narrow.toml, order warps_5.
 func (s *Set) launchLinearNvfp4Split_16NarrowAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(5 * ((int64(a.W.Rows) + 63) / 64)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -11553,11 +12598,11 @@ func (s *Set) launchLinearNvfp4Split_16NarrowAdd(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[779], g)
+		q.Launch(s.kernels[kernelLinearNvfp4Split_16NarrowAdd], g)
 	}
 }
 
-// launchLinearNvfp4Split_32Narrow_8Add: kernels/h200/frag/split_32_narrow.toml:3, order split_8.
+// launchLinearNvfp4Split_32Narrow_8Add: kernels/h200/frag/split_32_narrow.toml, order split_8.
 func (s *Set) launchLinearNvfp4Split_32Narrow_8Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(8 * ((int64(a.W.Rows) + 63) / 64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -11568,11 +12613,11 @@ func (s *Set) launchLinearNvfp4Split_32Narrow_8Add(q op.Stream, a op.LinearAdd) 
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[780], g)
+		q.Launch(s.kernels[kernelLinearNvfp4Split_32Narrow_8Add], g)
 	}
 }
 
-// launchLinearNvfp4Split_32Narrow_5Add: kernels/h200/frag/split_32_narrow.toml:18, order split_5.
+// launchLinearNvfp4Split_32Narrow_5Add: kernels/h200/frag/split_32_narrow.toml, order split_5.
 func (s *Set) launchLinearNvfp4Split_32Narrow_5Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(5 * ((int64(a.W.Rows) + 63) / 64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -11583,11 +12628,11 @@ func (s *Set) launchLinearNvfp4Split_32Narrow_5Add(q op.Stream, a op.LinearAdd) 
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[781], g)
+		q.Launch(s.kernels[kernelLinearNvfp4Split_32Narrow_5Add], g)
 	}
 }
 
-// launchLinearNvfp4Split_32Narrow_4Add: kernels/h200/frag/split_32_narrow_4.toml:2, order split_4.
+// launchLinearNvfp4Split_32Narrow_4Add: kernels/h200/frag/split_32_narrow_4.toml, order split_4.
 func (s *Set) launchLinearNvfp4Split_32Narrow_4Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(4 * ((int64(a.W.Rows) + 63) / 64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -11598,11 +12643,11 @@ func (s *Set) launchLinearNvfp4Split_32Narrow_4Add(q op.Stream, a op.LinearAdd) 
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[782], g)
+		q.Launch(s.kernels[kernelLinearNvfp4Split_32Narrow_4Add], g)
 	}
 }
 
-// launchLinearNvfp4Split_64Small_6Add: kernels/h200/frag/split_64_small_6.toml:3, order split_6.
+// launchLinearNvfp4Split_64Small_6Add: kernels/h200/frag/split_64_small_6.toml, order split_6.
 func (s *Set) launchLinearNvfp4Split_64Small_6Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(6 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -11613,11 +12658,11 @@ func (s *Set) launchLinearNvfp4Split_64Small_6Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[783], g)
+		q.Launch(s.kernels[kernelLinearNvfp4Split_64Small_6Add], g)
 	}
 }
 
-// launchLinearNvfp4Split_64Small_8Add: kernels/h200/frag/split_64.toml:4, order split_8.
+// launchLinearNvfp4Split_64Small_8Add: kernels/h200/frag/split_64.toml, order split_8.
 func (s *Set) launchLinearNvfp4Split_64Small_8Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(8 * ((int64(a.W.Rows) + 191) / 192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -11628,11 +12673,11 @@ func (s *Set) launchLinearNvfp4Split_64Small_8Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[784], g)
+		q.Launch(s.kernels[kernelLinearNvfp4Split_64Small_8Add], g)
 	}
 }
 
-// launchLinearNvfp4Split_64Narrow_3Add: kernels/h200/frag/split_64.toml:19, order split_3.
+// launchLinearNvfp4Split_64Narrow_3Add: kernels/h200/frag/split_64.toml, order split_3.
 func (s *Set) launchLinearNvfp4Split_64Narrow_3Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(3 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -11643,11 +12688,11 @@ func (s *Set) launchLinearNvfp4Split_64Narrow_3Add(q op.Stream, a op.LinearAdd) 
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[785], g)
+		q.Launch(s.kernels[kernelLinearNvfp4Split_64Narrow_3Add], g)
 	}
 }
 
-// launchLinearNvfp4Split_16MiddleAdd: kernels/h200/base/nvfp4/linear_split.toml:16, order warps_4.
+// launchLinearNvfp4Split_16MiddleAdd: kernels/h200/base/nvfp4/linear_split.toml, order warps_4.
 func (s *Set) launchLinearNvfp4Split_16MiddleAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(4 * min(62, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -11658,11 +12703,11 @@ func (s *Set) launchLinearNvfp4Split_16MiddleAdd(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[786], g)
+		q.Launch(s.kernels[kernelLinearNvfp4Split_16MiddleAdd], g)
 	}
 }
 
-// launchLinearNvfp4Split_16Small_4Add: kernels/h200/base/nvfp4/linear_split.toml:31, order warps_4.
+// launchLinearNvfp4Split_16Small_4Add: kernels/h200/base/nvfp4/linear_split.toml, order warps_4.
 func (s *Set) launchLinearNvfp4Split_16Small_4Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(4 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -11673,11 +12718,11 @@ func (s *Set) launchLinearNvfp4Split_16Small_4Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[787], g)
+		q.Launch(s.kernels[kernelLinearNvfp4Split_16Small_4Add], g)
 	}
 }
 
-// launchLinearNvfp4Split_16Add: kernels/h200/base/nvfp4/linear_split.toml:46, order warps_8.
+// launchLinearNvfp4Split_16Add: kernels/h200/base/nvfp4/linear_split.toml, order warps_8.
 func (s *Set) launchLinearNvfp4Split_16Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(8 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -11688,11 +12733,11 @@ func (s *Set) launchLinearNvfp4Split_16Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[788], g)
+		q.Launch(s.kernels[kernelLinearNvfp4Split_16Add], g)
 	}
 }
 
-// launchLinearNvfp4Split_32MiddleAdd: kernels/h200/base/nvfp4/linear_split.toml:75, order split_2.
+// launchLinearNvfp4Split_32MiddleAdd: kernels/h200/base/nvfp4/linear_split.toml, order split_2.
 func (s *Set) launchLinearNvfp4Split_32MiddleAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(2 * min(124, (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -11703,11 +12748,11 @@ func (s *Set) launchLinearNvfp4Split_32MiddleAdd(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[789], g)
+		q.Launch(s.kernels[kernelLinearNvfp4Split_32MiddleAdd], g)
 	}
 }
 
-// launchLinearNvfp4Split_64MiddleAdd: kernels/h200/frag/split_64_middle.toml:3, order split_2.
+// launchLinearNvfp4Split_64MiddleAdd: kernels/h200/frag/split_64_middle.toml, order split_2.
 func (s *Set) launchLinearNvfp4Split_64MiddleAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(2 * min(124, (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -11718,11 +12763,11 @@ func (s *Set) launchLinearNvfp4Split_64MiddleAdd(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[790], g)
+		q.Launch(s.kernels[kernelLinearNvfp4Split_64MiddleAdd], g)
 	}
 }
 
-// launchLinearNvfp4Split_128Small_6Add: kernels/h200/frag/split_128.toml:3, order split_6.
+// launchLinearNvfp4Split_128Small_6Add: kernels/h200/frag/split_128.toml, order split_6.
 func (s *Set) launchLinearNvfp4Split_128Small_6Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(6 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -11733,11 +12778,11 @@ func (s *Set) launchLinearNvfp4Split_128Small_6Add(q op.Stream, a op.LinearAdd) 
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[791], g)
+		q.Launch(s.kernels[kernelLinearNvfp4Split_128Small_6Add], g)
 	}
 }
 
-// launchLinearNvfp4Split_128Small_4Add: kernels/h200/frag/split_128.toml:18, order split_4.
+// launchLinearNvfp4Split_128Small_4Add: kernels/h200/frag/split_128.toml, order split_4.
 func (s *Set) launchLinearNvfp4Split_128Small_4Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(4 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -11748,11 +12793,11 @@ func (s *Set) launchLinearNvfp4Split_128Small_4Add(q op.Stream, a op.LinearAdd) 
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[792], g)
+		q.Launch(s.kernels[kernelLinearNvfp4Split_128Small_4Add], g)
 	}
 }
 
-// launchLinearNvfp4Split_128Narrow_3Add: kernels/h200/frag/split_128.toml:33, order split_3.
+// launchLinearNvfp4Split_128Narrow_3Add: kernels/h200/frag/split_128.toml, order split_3.
 func (s *Set) launchLinearNvfp4Split_128Narrow_3Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(3 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -11763,11 +12808,11 @@ func (s *Set) launchLinearNvfp4Split_128Narrow_3Add(q op.Stream, a op.LinearAdd)
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[793], g)
+		q.Launch(s.kernels[kernelLinearNvfp4Split_128Narrow_3Add], g)
 	}
 }
 
-// launchLinearNvfp4Split_128Middle_2Add: kernels/h200/frag/split_128.toml:48, order split_2.
+// launchLinearNvfp4Split_128Middle_2Add: kernels/h200/frag/split_128.toml, order split_2.
 func (s *Set) launchLinearNvfp4Split_128Middle_2Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(2 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -11778,107 +12823,107 @@ func (s *Set) launchLinearNvfp4Split_128Middle_2Add(q op.Stream, a op.LinearAdd)
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[794], g)
+		q.Launch(s.kernels[kernelLinearNvfp4Split_128Middle_2Add], g)
 	}
 }
 
-// launchLinearNvfp4Held_1Add: kernels/h200/frag/held.toml:2, order held.
+// launchLinearNvfp4Held_1Add: kernels/h200/frag/held.toml, order held.
 func (s *Set) launchLinearNvfp4Held_1Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[795], g)
+		q.Launch(s.kernels[kernelLinearNvfp4Held_1Add], g)
 	}
 }
 
-// launchLinearNvfp4Held_4Add: kernels/h200/frag/held.toml:16, order held.
+// launchLinearNvfp4Held_4Add: kernels/h200/frag/held.toml, order held.
 func (s *Set) launchLinearNvfp4Held_4Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[796], g)
+		q.Launch(s.kernels[kernelLinearNvfp4Held_4Add], g)
 	}
 }
 
-// launchLinearNvfp4Held_4TwoAdd: kernels/h200/base/nvfp4/linear_held.toml:15, order held.
+// launchLinearNvfp4Held_4TwoAdd: kernels/h200/base/nvfp4/linear_held.toml, order held.
 func (s *Set) launchLinearNvfp4Held_4TwoAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[797], g)
+		q.Launch(s.kernels[kernelLinearNvfp4Held_4TwoAdd], g)
 	}
 }
 
-// launchLinearNvfp4Spread_1MiddleAdd: kernels/h200/base/nvfp4/linear_few.toml:2, order spread.
+// launchLinearNvfp4Spread_1MiddleAdd: kernels/h200/base/nvfp4/linear_few.toml, order spread.
 func (s *Set) launchLinearNvfp4Spread_1MiddleAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[798], g)
+		q.Launch(s.kernels[kernelLinearNvfp4Spread_1MiddleAdd], g)
 	}
 }
 
-// launchLinearNvfp4Spread_1Add: kernels/h200/base/nvfp4/linear_few.toml:15, order spread.
+// launchLinearNvfp4Spread_1Add: kernels/h200/base/nvfp4/linear_few.toml, order spread.
 func (s *Set) launchLinearNvfp4Spread_1Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[799], g)
+		q.Launch(s.kernels[kernelLinearNvfp4Spread_1Add], g)
 	}
 }
 
-// launchLinearNvfp4_1Add: kernels/h200/base/nvfp4/linear_few.toml:28, order few.
+// launchLinearNvfp4_1Add: kernels/h200/base/nvfp4/linear_few.toml, order few.
 func (s *Set) launchLinearNvfp4_1Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[800], g)
+		q.Launch(s.kernels[kernelLinearNvfp4_1Add], g)
 	}
 }
 
-// launchLinearNvfp4Spread_4Add: kernels/h200/base/nvfp4/linear_few.toml:41, order spread_4.
+// launchLinearNvfp4Spread_4Add: kernels/h200/base/nvfp4/linear_few.toml, order spread_4.
 func (s *Set) launchLinearNvfp4Spread_4Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[801], g)
+		q.Launch(s.kernels[kernelLinearNvfp4Spread_4Add], g)
 	}
 }
 
-// launchLinearNvfp4_4Add: kernels/h200/base/nvfp4/linear_few.toml:54, order few.
+// launchLinearNvfp4_4Add: kernels/h200/base/nvfp4/linear_few.toml, order few.
 func (s *Set) launchLinearNvfp4_4Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[802], g)
+		q.Launch(s.kernels[kernelLinearNvfp4_4Add], g)
 	}
 }
 
-// launchLinearNvfp4_8Add: kernels/h200/base/nvfp4/linear_few.toml:67, order few.
+// launchLinearNvfp4_8Add: kernels/h200/base/nvfp4/linear_few.toml, order few.
 func (s *Set) launchLinearNvfp4_8Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[803], g)
+		q.Launch(s.kernels[kernelLinearNvfp4_8Add], g)
 	}
 }
 
-// launchLinearNvfp4Spread_4LongAdd: kernels/h200/base/nvfp4/linear_few.toml:80, order spread_4.
+// launchLinearNvfp4Spread_4LongAdd: kernels/h200/base/nvfp4/linear_few.toml, order spread_4.
 func (s *Set) launchLinearNvfp4Spread_4LongAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[804], g)
+		q.Launch(s.kernels[kernelLinearNvfp4Spread_4LongAdd], g)
 	}
 }
 
-// launchLinearNvfp4_4LongAdd: kernels/h200/base/nvfp4/linear_few.toml:93, order few.
+// launchLinearNvfp4_4LongAdd: kernels/h200/base/nvfp4/linear_few.toml, order few.
 func (s *Set) launchLinearNvfp4_4LongAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[805], g)
+		q.Launch(s.kernels[kernelLinearNvfp4_4LongAdd], g)
 	}
 }
 
-// launchLinearNvfp4_8LongAdd: kernels/h200/base/nvfp4/linear_few.toml:106, order few.
+// launchLinearNvfp4_8LongAdd: kernels/h200/base/nvfp4/linear_few.toml, order few.
 func (s *Set) launchLinearNvfp4_8LongAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[806], g)
+		q.Launch(s.kernels[kernelLinearNvfp4_8LongAdd], g)
 	}
 }
 
-// launchLinearQ6KSplit_16Small_6Add: kernels/h200/frag/split_16_small_6.toml:2, order warps_6.
+// launchLinearQ6KSplit_16Small_6Add: kernels/h200/frag/split_16_small_6.toml, order warps_6.
 func (s *Set) launchLinearQ6KSplit_16Small_6Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(6 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -11889,11 +12934,11 @@ func (s *Set) launchLinearQ6KSplit_16Small_6Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[807], g)
+		q.Launch(s.kernels[kernelLinearQ6KSplit_16Small_6Add], g)
 	}
 }
 
-// launchLinearQ6KSplit_16NarrowAdd: kernels/h200/frag/split_16_narrow.toml:3, order warps_5.
+// launchLinearQ6KSplit_16NarrowAdd: kernels/h200/frag/split_16_narrow.toml, order warps_5.
 func (s *Set) launchLinearQ6KSplit_16NarrowAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(5 * ((int64(a.W.Rows) + 63) / 64)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -11904,11 +12949,11 @@ func (s *Set) launchLinearQ6KSplit_16NarrowAdd(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[808], g)
+		q.Launch(s.kernels[kernelLinearQ6KSplit_16NarrowAdd], g)
 	}
 }
 
-// launchLinearQ6KSplit_32Narrow_8Add: kernels/h200/frag/split_32_narrow.toml:3, order split_8.
+// launchLinearQ6KSplit_32Narrow_8Add: kernels/h200/frag/split_32_narrow.toml, order split_8.
 func (s *Set) launchLinearQ6KSplit_32Narrow_8Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(8 * ((int64(a.W.Rows) + 63) / 64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -11919,11 +12964,11 @@ func (s *Set) launchLinearQ6KSplit_32Narrow_8Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[809], g)
+		q.Launch(s.kernels[kernelLinearQ6KSplit_32Narrow_8Add], g)
 	}
 }
 
-// launchLinearQ6KSplit_32Narrow_5Add: kernels/h200/frag/split_32_narrow.toml:18, order split_5.
+// launchLinearQ6KSplit_32Narrow_5Add: kernels/h200/frag/split_32_narrow.toml, order split_5.
 func (s *Set) launchLinearQ6KSplit_32Narrow_5Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(5 * ((int64(a.W.Rows) + 63) / 64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -11934,11 +12979,11 @@ func (s *Set) launchLinearQ6KSplit_32Narrow_5Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[810], g)
+		q.Launch(s.kernels[kernelLinearQ6KSplit_32Narrow_5Add], g)
 	}
 }
 
-// launchLinearQ6KSplit_32Narrow_4Add: kernels/h200/frag/split_32_narrow_4.toml:2, order split_4.
+// launchLinearQ6KSplit_32Narrow_4Add: kernels/h200/frag/split_32_narrow_4.toml, order split_4.
 func (s *Set) launchLinearQ6KSplit_32Narrow_4Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(4 * ((int64(a.W.Rows) + 63) / 64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -11949,11 +12994,11 @@ func (s *Set) launchLinearQ6KSplit_32Narrow_4Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[811], g)
+		q.Launch(s.kernels[kernelLinearQ6KSplit_32Narrow_4Add], g)
 	}
 }
 
-// launchLinearQ6KSplit_16MiddleAdd: kernels/h200/frag/split.toml:18, order warps_2.
+// launchLinearQ6KSplit_16MiddleAdd: kernels/h200/frag/split.toml, order warps_2.
 func (s *Set) launchLinearQ6KSplit_16MiddleAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(248, 2*((int64(a.W.Rows)+64*1-1)/(64*1)))), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -11964,11 +13009,11 @@ func (s *Set) launchLinearQ6KSplit_16MiddleAdd(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[812], g)
+		q.Launch(s.kernels[kernelLinearQ6KSplit_16MiddleAdd], g)
 	}
 }
 
-// launchLinearQ6KSplit_16SmallAdd: kernels/h200/frag/split.toml:33, order warps_8.
+// launchLinearQ6KSplit_16SmallAdd: kernels/h200/frag/split.toml, order warps_8.
 func (s *Set) launchLinearQ6KSplit_16SmallAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(8 * min(24, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -11979,11 +13024,11 @@ func (s *Set) launchLinearQ6KSplit_16SmallAdd(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[813], g)
+		q.Launch(s.kernels[kernelLinearQ6KSplit_16SmallAdd], g)
 	}
 }
 
-// launchLinearQ6KSplit_16Add: kernels/h200/frag/split.toml:48, order warps_6.
+// launchLinearQ6KSplit_16Add: kernels/h200/frag/split.toml, order warps_6.
 func (s *Set) launchLinearQ6KSplit_16Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(6 * min(39, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -11994,11 +13039,11 @@ func (s *Set) launchLinearQ6KSplit_16Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 16, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[814], g)
+		q.Launch(s.kernels[kernelLinearQ6KSplit_16Add], g)
 	}
 }
 
-// launchLinearQ6KSplit_32MiddleAdd: kernels/h200/frag/split.toml:63, order split_2.
+// launchLinearQ6KSplit_32MiddleAdd: kernels/h200/frag/split.toml, order split_2.
 func (s *Set) launchLinearQ6KSplit_32MiddleAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(248, 2*((int64(a.W.Rows)+64*1-1)/(64*1)))), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -12009,11 +13054,11 @@ func (s *Set) launchLinearQ6KSplit_32MiddleAdd(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 32, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[815], g)
+		q.Launch(s.kernels[kernelLinearQ6KSplit_32MiddleAdd], g)
 	}
 }
 
-// launchLinearQ6KSplit_64Small_8Add: kernels/h200/frag/split_64.toml:4, order split_8.
+// launchLinearQ6KSplit_64Small_8Add: kernels/h200/frag/split_64.toml, order split_8.
 func (s *Set) launchLinearQ6KSplit_64Small_8Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(8 * ((int64(a.W.Rows) + 191) / 192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -12024,11 +13069,11 @@ func (s *Set) launchLinearQ6KSplit_64Small_8Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[816], g)
+		q.Launch(s.kernels[kernelLinearQ6KSplit_64Small_8Add], g)
 	}
 }
 
-// launchLinearQ6KSplit_64Narrow_3Add: kernels/h200/frag/split_64.toml:19, order split_3.
+// launchLinearQ6KSplit_64Narrow_3Add: kernels/h200/frag/split_64.toml, order split_3.
 func (s *Set) launchLinearQ6KSplit_64Narrow_3Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(3 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -12039,11 +13084,11 @@ func (s *Set) launchLinearQ6KSplit_64Narrow_3Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[817], g)
+		q.Launch(s.kernels[kernelLinearQ6KSplit_64Narrow_3Add], g)
 	}
 }
 
-// launchLinearQ6KSplit_64MiddleAdd: kernels/h200/frag/split_64_middle.toml:3, order split_2.
+// launchLinearQ6KSplit_64MiddleAdd: kernels/h200/frag/split_64_middle.toml, order split_2.
 func (s *Set) launchLinearQ6KSplit_64MiddleAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(2 * min(124, (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -12054,11 +13099,11 @@ func (s *Set) launchLinearQ6KSplit_64MiddleAdd(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 64, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[818], g)
+		q.Launch(s.kernels[kernelLinearQ6KSplit_64MiddleAdd], g)
 	}
 }
 
-// launchLinearQ6KSplit_128Small_6Add: kernels/h200/frag/split_128.toml:3, order split_6.
+// launchLinearQ6KSplit_128Small_6Add: kernels/h200/frag/split_128.toml, order split_6.
 func (s *Set) launchLinearQ6KSplit_128Small_6Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(6 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -12069,11 +13114,11 @@ func (s *Set) launchLinearQ6KSplit_128Small_6Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[819], g)
+		q.Launch(s.kernels[kernelLinearQ6KSplit_128Small_6Add], g)
 	}
 }
 
-// launchLinearQ6KSplit_128Small_4Add: kernels/h200/frag/split_128.toml:18, order split_4.
+// launchLinearQ6KSplit_128Small_4Add: kernels/h200/frag/split_128.toml, order split_4.
 func (s *Set) launchLinearQ6KSplit_128Small_4Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(4 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -12084,11 +13129,11 @@ func (s *Set) launchLinearQ6KSplit_128Small_4Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[820], g)
+		q.Launch(s.kernels[kernelLinearQ6KSplit_128Small_4Add], g)
 	}
 }
 
-// launchLinearQ6KSplit_128Narrow_3Add: kernels/h200/frag/split_128.toml:33, order split_3.
+// launchLinearQ6KSplit_128Narrow_3Add: kernels/h200/frag/split_128.toml, order split_3.
 func (s *Set) launchLinearQ6KSplit_128Narrow_3Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(3 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -12099,11 +13144,11 @@ func (s *Set) launchLinearQ6KSplit_128Narrow_3Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[821], g)
+		q.Launch(s.kernels[kernelLinearQ6KSplit_128Narrow_3Add], g)
 	}
 }
 
-// launchLinearQ6KSplit_128Middle_2Add: kernels/h200/frag/split_128.toml:48, order split_2.
+// launchLinearQ6KSplit_128Middle_2Add: kernels/h200/frag/split_128.toml, order split_2.
 func (s *Set) launchLinearQ6KSplit_128Middle_2Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(2 * ((int64(a.W.Rows) + 127) / 128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
@@ -12114,1732 +13159,1732 @@ func (s *Set) launchLinearQ6KSplit_128Middle_2Add(q op.Stream, a op.LinearAdd) {
 			q.TensorMap(op.Tile{Data: a.In, Rows: int64(a.Rows), Cols: int64(a.W.Cols), Pitch: int64(a.W.Cols), BoxRows: 128, BoxCols: 64}),
 		}}
 		copy(unsafe.Slice((*byte)(q.Args(unsafe.Sizeof(t))), unsafe.Sizeof(t)), unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
-		q.Launch(s.kernels[822], g)
+		q.Launch(s.kernels[kernelLinearQ6KSplit_128Middle_2Add], g)
 	}
 }
 
-// launchLinearQ6KFixed_1ShortAdd: kernels/h200/frag/few.toml:3, order fixed.
+// launchLinearQ6KFixed_1ShortAdd: kernels/h200/frag/few.toml, order fixed.
 func (s *Set) launchLinearQ6KFixed_1ShortAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[823], g)
+		q.Launch(s.kernels[kernelLinearQ6KFixed_1ShortAdd], g)
 	}
 }
 
-// launchLinearQ6KFixed_1Add: kernels/h200/frag/few.toml:16, order fixed.
+// launchLinearQ6KFixed_1Add: kernels/h200/frag/few.toml, order fixed.
 func (s *Set) launchLinearQ6KFixed_1Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[824], g)
+		q.Launch(s.kernels[kernelLinearQ6KFixed_1Add], g)
 	}
 }
 
-// launchLinearQ6K_1ShortAdd: kernels/h200/frag/few.toml:65, order few.
+// launchLinearQ6K_1ShortAdd: kernels/h200/frag/few.toml, order few.
 func (s *Set) launchLinearQ6K_1ShortAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[825], g)
+		q.Launch(s.kernels[kernelLinearQ6K_1ShortAdd], g)
 	}
 }
 
-// launchLinearQ6K_1Add: kernels/h200/frag/few.toml:78, order few.
+// launchLinearQ6K_1Add: kernels/h200/frag/few.toml, order few.
 func (s *Set) launchLinearQ6K_1Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[826], g)
+		q.Launch(s.kernels[kernelLinearQ6K_1Add], g)
 	}
 }
 
-// launchLinearQ6K_4Add: kernels/h200/frag/linear_few.toml:3, order few.
+// launchLinearQ6K_4Add: kernels/h200/frag/linear_few.toml, order few.
 func (s *Set) launchLinearQ6K_4Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[827], g)
+		q.Launch(s.kernels[kernelLinearQ6K_4Add], g)
 	}
 }
 
-// launchLinearQ6K_8Add: kernels/h200/frag/linear_few.toml:16, order few.
+// launchLinearQ6K_8Add: kernels/h200/frag/linear_few.toml, order few.
 func (s *Set) launchLinearQ6K_8Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[828], g)
+		q.Launch(s.kernels[kernelLinearQ6K_8Add], g)
 	}
 }
 
-// launchLinearQ6K_4LongAdd: kernels/h200/frag/linear_few.toml:29, order few.
+// launchLinearQ6K_4LongAdd: kernels/h200/frag/linear_few.toml, order few.
 func (s *Set) launchLinearQ6K_4LongAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[829], g)
+		q.Launch(s.kernels[kernelLinearQ6K_4LongAdd], g)
 	}
 }
 
-// launchLinearQ6K_8LongAdd: kernels/h200/frag/linear_few.toml:42, order few.
+// launchLinearQ6K_8LongAdd: kernels/h200/frag/linear_few.toml, order few.
 func (s *Set) launchLinearQ6K_8LongAdd(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[830], g)
+		q.Launch(s.kernels[kernelLinearQ6K_8LongAdd], g)
 	}
 }
 
-// launchLogitsBf16Split_16: kernels/h200/base/bf16/linear_split.toml:132, order split_1.
+// launchLogitsBf16Split_16: kernels/h200/base/bf16/linear_split.toml, order split_1.
 func (s *Set) launchLogitsBf16Split_16(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[831], g)
+		q.Launch(s.kernels[kernelLogitsBf16Split_16], g)
 	}
 }
 
-// launchLogitsBf16Split_64: kernels/h200/base/bf16/linear_split.toml:144, order split_1.
+// launchLogitsBf16Split_64: kernels/h200/base/bf16/linear_split.toml, order split_1.
 func (s *Set) launchLogitsBf16Split_64(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[832], g)
+		q.Launch(s.kernels[kernelLogitsBf16Split_64], g)
 	}
 }
 
-// launchLogitsBf16Split_128: kernels/h200/base/bf16/linear_split.toml:156, order split_1.
+// launchLogitsBf16Split_128: kernels/h200/base/bf16/linear_split.toml, order split_1.
 func (s *Set) launchLogitsBf16Split_128(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[833], g)
+		q.Launch(s.kernels[kernelLogitsBf16Split_128], g)
 	}
 }
 
-// launchLogitsBf16_1: kernels/h200/base/bf16/linear_few.toml:104, order few.
+// launchLogitsBf16_1: kernels/h200/base/bf16/linear_few.toml, order few.
 func (s *Set) launchLogitsBf16_1(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[834], g)
+		q.Launch(s.kernels[kernelLogitsBf16_1], g)
 	}
 }
 
-// launchLogitsBf16_1Long: kernels/h200/base/bf16/linear_few.toml:116, order few.
+// launchLogitsBf16_1Long: kernels/h200/base/bf16/linear_few.toml, order few.
 func (s *Set) launchLogitsBf16_1Long(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[835], g)
+		q.Launch(s.kernels[kernelLogitsBf16_1Long], g)
 	}
 }
 
-// launchLogitsBf16_4: kernels/h200/base/bf16/linear_few.toml:128, order few.
+// launchLogitsBf16_4: kernels/h200/base/bf16/linear_few.toml, order few.
 func (s *Set) launchLogitsBf16_4(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[836], g)
+		q.Launch(s.kernels[kernelLogitsBf16_4], g)
 	}
 }
 
-// launchLogitsBf16_8: kernels/h200/base/bf16/linear_few.toml:140, order few.
+// launchLogitsBf16_8: kernels/h200/base/bf16/linear_few.toml, order few.
 func (s *Set) launchLogitsBf16_8(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[837], g)
+		q.Launch(s.kernels[kernelLogitsBf16_8], g)
 	}
 }
 
-// launchLogitsBf16_4Long: kernels/h200/base/bf16/linear_few.toml:152, order few.
+// launchLogitsBf16_4Long: kernels/h200/base/bf16/linear_few.toml, order few.
 func (s *Set) launchLogitsBf16_4Long(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[838], g)
+		q.Launch(s.kernels[kernelLogitsBf16_4Long], g)
 	}
 }
 
-// launchLogitsBf16_8Long: kernels/h200/base/bf16/linear_few.toml:164, order few.
+// launchLogitsBf16_8Long: kernels/h200/base/bf16/linear_few.toml, order few.
 func (s *Set) launchLogitsBf16_8Long(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[839], g)
+		q.Launch(s.kernels[kernelLogitsBf16_8Long], g)
 	}
 }
 
-// launchLogitsBf16: kernels/h200/base/bf16/linear_few.toml:176, order few.
+// launchLogitsBf16: kernels/h200/base/bf16/linear_few.toml, order few.
 func (s *Set) launchLogitsBf16(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[840], g)
+		q.Launch(s.kernels[kernelLogitsBf16], g)
 	}
 }
 
-// launchLogitsQ8_0Split_16: kernels/h200/frag/logits_split.toml:3, order warps_1.
+// launchLogitsQ8_0Split_16: kernels/h200/frag/logits_split.toml, order warps_1.
 func (s *Set) launchLogitsQ8_0Split_16(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[841], g)
+		q.Launch(s.kernels[kernelLogitsQ8_0Split_16], g)
 	}
 }
 
-// launchLogitsQ8_0Split_64: kernels/h200/frag/logits_split.toml:15, order split_1.
+// launchLogitsQ8_0Split_64: kernels/h200/frag/logits_split.toml, order split_1.
 func (s *Set) launchLogitsQ8_0Split_64(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[842], g)
+		q.Launch(s.kernels[kernelLogitsQ8_0Split_64], g)
 	}
 }
 
-// launchLogitsQ8_0Split_128: kernels/h200/frag/logits_split.toml:27, order split_1.
+// launchLogitsQ8_0Split_128: kernels/h200/frag/logits_split.toml, order split_1.
 func (s *Set) launchLogitsQ8_0Split_128(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[843], g)
+		q.Launch(s.kernels[kernelLogitsQ8_0Split_128], g)
 	}
 }
 
-// launchLogitsQ8_0Fixed_1: kernels/h200/frag/few.toml:53, order fixed.
+// launchLogitsQ8_0Fixed_1: kernels/h200/frag/few.toml, order fixed.
 func (s *Set) launchLogitsQ8_0Fixed_1(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[844], g)
+		q.Launch(s.kernels[kernelLogitsQ8_0Fixed_1], g)
 	}
 }
 
-// launchLogitsQ8_0_1: kernels/h200/base/q8_0/linear_few.toml:65, order few.
+// launchLogitsQ8_0_1: kernels/h200/base/q8_0/linear_few.toml, order few.
 func (s *Set) launchLogitsQ8_0_1(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[845], g)
+		q.Launch(s.kernels[kernelLogitsQ8_0_1], g)
 	}
 }
 
-// launchLogitsQ8_0_4: kernels/h200/base/q8_0/linear_few.toml:77, order few.
+// launchLogitsQ8_0_4: kernels/h200/base/q8_0/linear_few.toml, order few.
 func (s *Set) launchLogitsQ8_0_4(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[846], g)
+		q.Launch(s.kernels[kernelLogitsQ8_0_4], g)
 	}
 }
 
-// launchLogitsQ8_0_8: kernels/h200/base/q8_0/linear_few.toml:89, order few.
+// launchLogitsQ8_0_8: kernels/h200/base/q8_0/linear_few.toml, order few.
 func (s *Set) launchLogitsQ8_0_8(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[847], g)
+		q.Launch(s.kernels[kernelLogitsQ8_0_8], g)
 	}
 }
 
-// launchLogitsQ8_0_4Long: kernels/h200/base/q8_0/linear_few.toml:101, order few.
+// launchLogitsQ8_0_4Long: kernels/h200/base/q8_0/linear_few.toml, order few.
 func (s *Set) launchLogitsQ8_0_4Long(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[848], g)
+		q.Launch(s.kernels[kernelLogitsQ8_0_4Long], g)
 	}
 }
 
-// launchLogitsQ8_0_8Long: kernels/h200/base/q8_0/linear_few.toml:113, order few.
+// launchLogitsQ8_0_8Long: kernels/h200/base/q8_0/linear_few.toml, order few.
 func (s *Set) launchLogitsQ8_0_8Long(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[849], g)
+		q.Launch(s.kernels[kernelLogitsQ8_0_8Long], g)
 	}
 }
 
-// launchLogitsQ8_0: kernels/h200/base/q8_0/linear_few.toml:125, order few.
+// launchLogitsQ8_0: kernels/h200/base/q8_0/linear_few.toml, order few.
 func (s *Set) launchLogitsQ8_0(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[850], g)
+		q.Launch(s.kernels[kernelLogitsQ8_0], g)
 	}
 }
 
-// launchLogitsQ4_0Split_16: kernels/h200/frag/logits_split.toml:3, order warps_1.
+// launchLogitsQ4_0Split_16: kernels/h200/frag/logits_split.toml, order warps_1.
 func (s *Set) launchLogitsQ4_0Split_16(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[851], g)
+		q.Launch(s.kernels[kernelLogitsQ4_0Split_16], g)
 	}
 }
 
-// launchLogitsQ4_0Split_64: kernels/h200/frag/logits_split.toml:15, order split_1.
+// launchLogitsQ4_0Split_64: kernels/h200/frag/logits_split.toml, order split_1.
 func (s *Set) launchLogitsQ4_0Split_64(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[852], g)
+		q.Launch(s.kernels[kernelLogitsQ4_0Split_64], g)
 	}
 }
 
-// launchLogitsQ4_0Split_128: kernels/h200/frag/logits_split.toml:27, order split_1.
+// launchLogitsQ4_0Split_128: kernels/h200/frag/logits_split.toml, order split_1.
 func (s *Set) launchLogitsQ4_0Split_128(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[853], g)
+		q.Launch(s.kernels[kernelLogitsQ4_0Split_128], g)
 	}
 }
 
-// launchLogitsQ4_0Fixed_1: kernels/h200/frag/few.toml:53, order fixed.
+// launchLogitsQ4_0Fixed_1: kernels/h200/frag/few.toml, order fixed.
 func (s *Set) launchLogitsQ4_0Fixed_1(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[854], g)
+		q.Launch(s.kernels[kernelLogitsQ4_0Fixed_1], g)
 	}
 }
 
-// launchLogitsQ4_0_1: kernels/h200/frag/linear_few.toml:67, order few.
+// launchLogitsQ4_0_1: kernels/h200/frag/linear_few.toml, order few.
 func (s *Set) launchLogitsQ4_0_1(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[855], g)
+		q.Launch(s.kernels[kernelLogitsQ4_0_1], g)
 	}
 }
 
-// launchLogitsQ4_0_4: kernels/h200/frag/linear_few.toml:79, order few.
+// launchLogitsQ4_0_4: kernels/h200/frag/linear_few.toml, order few.
 func (s *Set) launchLogitsQ4_0_4(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[856], g)
+		q.Launch(s.kernels[kernelLogitsQ4_0_4], g)
 	}
 }
 
-// launchLogitsQ4_0_8: kernels/h200/frag/linear_few.toml:91, order few.
+// launchLogitsQ4_0_8: kernels/h200/frag/linear_few.toml, order few.
 func (s *Set) launchLogitsQ4_0_8(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[857], g)
+		q.Launch(s.kernels[kernelLogitsQ4_0_8], g)
 	}
 }
 
-// launchLogitsQ4_0_4Long: kernels/h200/frag/linear_few.toml:103, order few.
+// launchLogitsQ4_0_4Long: kernels/h200/frag/linear_few.toml, order few.
 func (s *Set) launchLogitsQ4_0_4Long(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[858], g)
+		q.Launch(s.kernels[kernelLogitsQ4_0_4Long], g)
 	}
 }
 
-// launchLogitsQ4_0_8Long: kernels/h200/frag/linear_few.toml:115, order few.
+// launchLogitsQ4_0_8Long: kernels/h200/frag/linear_few.toml, order few.
 func (s *Set) launchLogitsQ4_0_8Long(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[859], g)
+		q.Launch(s.kernels[kernelLogitsQ4_0_8Long], g)
 	}
 }
 
-// launchLogitsQ4_0: kernels/h200/frag/linear_few.toml:127, order few.
+// launchLogitsQ4_0: kernels/h200/frag/linear_few.toml, order few.
 func (s *Set) launchLogitsQ4_0(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[860], g)
+		q.Launch(s.kernels[kernelLogitsQ4_0], g)
 	}
 }
 
-// launchLogitsQ4_1Split_16: kernels/h200/frag/logits_split.toml:3, order warps_1.
+// launchLogitsQ4_1Split_16: kernels/h200/frag/logits_split.toml, order warps_1.
 func (s *Set) launchLogitsQ4_1Split_16(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[861], g)
+		q.Launch(s.kernels[kernelLogitsQ4_1Split_16], g)
 	}
 }
 
-// launchLogitsQ4_1Split_64: kernels/h200/frag/logits_split.toml:15, order split_1.
+// launchLogitsQ4_1Split_64: kernels/h200/frag/logits_split.toml, order split_1.
 func (s *Set) launchLogitsQ4_1Split_64(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[862], g)
+		q.Launch(s.kernels[kernelLogitsQ4_1Split_64], g)
 	}
 }
 
-// launchLogitsQ4_1Split_128: kernels/h200/frag/logits_split.toml:27, order split_1.
+// launchLogitsQ4_1Split_128: kernels/h200/frag/logits_split.toml, order split_1.
 func (s *Set) launchLogitsQ4_1Split_128(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[863], g)
+		q.Launch(s.kernels[kernelLogitsQ4_1Split_128], g)
 	}
 }
 
-// launchLogitsQ4_1Fixed_1: kernels/h200/frag/few.toml:53, order fixed.
+// launchLogitsQ4_1Fixed_1: kernels/h200/frag/few.toml, order fixed.
 func (s *Set) launchLogitsQ4_1Fixed_1(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[864], g)
+		q.Launch(s.kernels[kernelLogitsQ4_1Fixed_1], g)
 	}
 }
 
-// launchLogitsQ4_1_1: kernels/h200/frag/linear_few.toml:67, order few.
+// launchLogitsQ4_1_1: kernels/h200/frag/linear_few.toml, order few.
 func (s *Set) launchLogitsQ4_1_1(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[865], g)
+		q.Launch(s.kernels[kernelLogitsQ4_1_1], g)
 	}
 }
 
-// launchLogitsQ4_1_4: kernels/h200/frag/linear_few.toml:79, order few.
+// launchLogitsQ4_1_4: kernels/h200/frag/linear_few.toml, order few.
 func (s *Set) launchLogitsQ4_1_4(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[866], g)
+		q.Launch(s.kernels[kernelLogitsQ4_1_4], g)
 	}
 }
 
-// launchLogitsQ4_1_8: kernels/h200/frag/linear_few.toml:91, order few.
+// launchLogitsQ4_1_8: kernels/h200/frag/linear_few.toml, order few.
 func (s *Set) launchLogitsQ4_1_8(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[867], g)
+		q.Launch(s.kernels[kernelLogitsQ4_1_8], g)
 	}
 }
 
-// launchLogitsQ4_1_4Long: kernels/h200/frag/linear_few.toml:103, order few.
+// launchLogitsQ4_1_4Long: kernels/h200/frag/linear_few.toml, order few.
 func (s *Set) launchLogitsQ4_1_4Long(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[868], g)
+		q.Launch(s.kernels[kernelLogitsQ4_1_4Long], g)
 	}
 }
 
-// launchLogitsQ4_1_8Long: kernels/h200/frag/linear_few.toml:115, order few.
+// launchLogitsQ4_1_8Long: kernels/h200/frag/linear_few.toml, order few.
 func (s *Set) launchLogitsQ4_1_8Long(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[869], g)
+		q.Launch(s.kernels[kernelLogitsQ4_1_8Long], g)
 	}
 }
 
-// launchLogitsQ4_1: kernels/h200/frag/linear_few.toml:127, order few.
+// launchLogitsQ4_1: kernels/h200/frag/linear_few.toml, order few.
 func (s *Set) launchLogitsQ4_1(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[870], g)
+		q.Launch(s.kernels[kernelLogitsQ4_1], g)
 	}
 }
 
-// launchLogitsF8Split_16: kernels/h200/base/f8/linear_split.toml:2, order split_1.
+// launchLogitsF8Split_16: kernels/h200/base/f8/linear_split.toml, order split_1.
 func (s *Set) launchLogitsF8Split_16(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[871], g)
+		q.Launch(s.kernels[kernelLogitsF8Split_16], g)
 	}
 }
 
-// launchLogitsF8Split_64: kernels/h200/base/f8/linear_split.toml:14, order split_1.
+// launchLogitsF8Split_64: kernels/h200/base/f8/linear_split.toml, order split_1.
 func (s *Set) launchLogitsF8Split_64(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[872], g)
+		q.Launch(s.kernels[kernelLogitsF8Split_64], g)
 	}
 }
 
-// launchLogitsF8Split_128: kernels/h200/base/f8/linear_split.toml:26, order split_1.
+// launchLogitsF8Split_128: kernels/h200/base/f8/linear_split.toml, order split_1.
 func (s *Set) launchLogitsF8Split_128(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[873], g)
+		q.Launch(s.kernels[kernelLogitsF8Split_128], g)
 	}
 }
 
-// launchLogitsF8_1: kernels/h200/base/f8/linear_few.toml:91, order few.
+// launchLogitsF8_1: kernels/h200/base/f8/linear_few.toml, order few.
 func (s *Set) launchLogitsF8_1(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[874], g)
+		q.Launch(s.kernels[kernelLogitsF8_1], g)
 	}
 }
 
-// launchLogitsF8_4: kernels/h200/base/f8/linear_few.toml:103, order few.
+// launchLogitsF8_4: kernels/h200/base/f8/linear_few.toml, order few.
 func (s *Set) launchLogitsF8_4(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[875], g)
+		q.Launch(s.kernels[kernelLogitsF8_4], g)
 	}
 }
 
-// launchLogitsF8_8: kernels/h200/base/f8/linear_few.toml:115, order few.
+// launchLogitsF8_8: kernels/h200/base/f8/linear_few.toml, order few.
 func (s *Set) launchLogitsF8_8(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[876], g)
+		q.Launch(s.kernels[kernelLogitsF8_8], g)
 	}
 }
 
-// launchLogitsF8_4Long: kernels/h200/base/f8/linear_few.toml:127, order few.
+// launchLogitsF8_4Long: kernels/h200/base/f8/linear_few.toml, order few.
 func (s *Set) launchLogitsF8_4Long(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[877], g)
+		q.Launch(s.kernels[kernelLogitsF8_4Long], g)
 	}
 }
 
-// launchLogitsF8_8Long: kernels/h200/base/f8/linear_few.toml:139, order few.
+// launchLogitsF8_8Long: kernels/h200/base/f8/linear_few.toml, order few.
 func (s *Set) launchLogitsF8_8Long(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[878], g)
+		q.Launch(s.kernels[kernelLogitsF8_8Long], g)
 	}
 }
 
-// launchLogitsF8: kernels/h200/base/f8/linear_few.toml:151, order few.
+// launchLogitsF8: kernels/h200/base/f8/linear_few.toml, order few.
 func (s *Set) launchLogitsF8(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[879], g)
+		q.Launch(s.kernels[kernelLogitsF8], g)
 	}
 }
 
-// launchLogitsF8blockSplit_16: kernels/h200/base/f8block/linear_wide.toml:3, order split_1.
+// launchLogitsF8blockSplit_16: kernels/h200/base/f8block/linear_wide.toml, order split_1.
 func (s *Set) launchLogitsF8blockSplit_16(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(396, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[880], g)
+		q.Launch(s.kernels[kernelLogitsF8blockSplit_16], g)
 	}
 }
 
-// launchLogitsF8blockSplit_64: kernels/h200/base/f8block/linear_wide.toml:15, order split_1.
+// launchLogitsF8blockSplit_64: kernels/h200/base/f8block/linear_wide.toml, order split_1.
 func (s *Set) launchLogitsF8blockSplit_64(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+255)/256)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[881], g)
+		q.Launch(s.kernels[kernelLogitsF8blockSplit_64], g)
 	}
 }
 
-// launchLogitsF8block_1: kernels/h200/base/f8block/linear_few.toml:91, order few.
+// launchLogitsF8block_1: kernels/h200/base/f8block/linear_few.toml, order few.
 func (s *Set) launchLogitsF8block_1(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[882], g)
+		q.Launch(s.kernels[kernelLogitsF8block_1], g)
 	}
 }
 
-// launchLogitsF8block_4: kernels/h200/base/f8block/linear_few.toml:103, order few.
+// launchLogitsF8block_4: kernels/h200/base/f8block/linear_few.toml, order few.
 func (s *Set) launchLogitsF8block_4(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[883], g)
+		q.Launch(s.kernels[kernelLogitsF8block_4], g)
 	}
 }
 
-// launchLogitsF8block_8: kernels/h200/base/f8block/linear_few.toml:115, order few.
+// launchLogitsF8block_8: kernels/h200/base/f8block/linear_few.toml, order few.
 func (s *Set) launchLogitsF8block_8(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[884], g)
+		q.Launch(s.kernels[kernelLogitsF8block_8], g)
 	}
 }
 
-// launchLogitsF8block_4Long: kernels/h200/base/f8block/linear_few.toml:127, order few.
+// launchLogitsF8block_4Long: kernels/h200/base/f8block/linear_few.toml, order few.
 func (s *Set) launchLogitsF8block_4Long(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[885], g)
+		q.Launch(s.kernels[kernelLogitsF8block_4Long], g)
 	}
 }
 
-// launchLogitsF8block_8Long: kernels/h200/base/f8block/linear_few.toml:139, order few.
+// launchLogitsF8block_8Long: kernels/h200/base/f8block/linear_few.toml, order few.
 func (s *Set) launchLogitsF8block_8Long(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[886], g)
+		q.Launch(s.kernels[kernelLogitsF8block_8Long], g)
 	}
 }
 
-// launchLogitsF8block: kernels/h200/base/f8block/linear_few.toml:151, order few.
+// launchLogitsF8block: kernels/h200/base/f8block/linear_few.toml, order few.
 func (s *Set) launchLogitsF8block(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[887], g)
+		q.Launch(s.kernels[kernelLogitsF8block], g)
 	}
 }
 
-// launchLogitsNvfp4Split_64: kernels/h200/base/nvfp4/linear_split.toml:104, order split_1.
+// launchLogitsNvfp4Split_64: kernels/h200/base/nvfp4/linear_split.toml, order split_1.
 func (s *Set) launchLogitsNvfp4Split_64(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[888], g)
+		q.Launch(s.kernels[kernelLogitsNvfp4Split_64], g)
 	}
 }
 
-// launchLogitsNvfp4Split_128: kernels/h200/base/nvfp4/linear_split.toml:116, order split_1.
+// launchLogitsNvfp4Split_128: kernels/h200/base/nvfp4/linear_split.toml, order split_1.
 func (s *Set) launchLogitsNvfp4Split_128(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[889], g)
+		q.Launch(s.kernels[kernelLogitsNvfp4Split_128], g)
 	}
 }
 
-// launchLogitsNvfp4Spread_1: kernels/h200/base/nvfp4/linear_few.toml:130, order spread.
+// launchLogitsNvfp4Spread_1: kernels/h200/base/nvfp4/linear_few.toml, order spread.
 func (s *Set) launchLogitsNvfp4Spread_1(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[890], g)
+		q.Launch(s.kernels[kernelLogitsNvfp4Spread_1], g)
 	}
 }
 
-// launchLogitsNvfp4_1: kernels/h200/base/nvfp4/linear_few.toml:142, order few.
+// launchLogitsNvfp4_1: kernels/h200/base/nvfp4/linear_few.toml, order few.
 func (s *Set) launchLogitsNvfp4_1(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[891], g)
+		q.Launch(s.kernels[kernelLogitsNvfp4_1], g)
 	}
 }
 
-// launchLogitsNvfp4: kernels/h200/base/nvfp4/linear_few.toml:154, order few.
+// launchLogitsNvfp4: kernels/h200/base/nvfp4/linear_few.toml, order few.
 func (s *Set) launchLogitsNvfp4(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[892], g)
+		q.Launch(s.kernels[kernelLogitsNvfp4], g)
 	}
 }
 
-// launchLogitsQ6KSplit_16: kernels/h200/frag/logits_split.toml:3, order warps_1.
+// launchLogitsQ6KSplit_16: kernels/h200/frag/logits_split.toml, order warps_1.
 func (s *Set) launchLogitsQ6KSplit_16(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[893], g)
+		q.Launch(s.kernels[kernelLogitsQ6KSplit_16], g)
 	}
 }
 
-// launchLogitsQ6KSplit_64: kernels/h200/frag/logits_split.toml:15, order split_1.
+// launchLogitsQ6KSplit_64: kernels/h200/frag/logits_split.toml, order split_1.
 func (s *Set) launchLogitsQ6KSplit_64(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+191)/192)), Y: uint32((int64(a.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[894], g)
+		q.Launch(s.kernels[kernelLogitsQ6KSplit_64], g)
 	}
 }
 
-// launchLogitsQ6KSplit_128: kernels/h200/frag/logits_split.toml:27, order split_1.
+// launchLogitsQ6KSplit_128: kernels/h200/frag/logits_split.toml, order split_1.
 func (s *Set) launchLogitsQ6KSplit_128(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+127)/128)), Y: uint32((int64(a.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[895], g)
+		q.Launch(s.kernels[kernelLogitsQ6KSplit_128], g)
 	}
 }
 
-// launchLogitsQ6KFixed_1: kernels/h200/frag/few.toml:53, order fixed.
+// launchLogitsQ6KFixed_1: kernels/h200/frag/few.toml, order fixed.
 func (s *Set) launchLogitsQ6KFixed_1(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[896], g)
+		q.Launch(s.kernels[kernelLogitsQ6KFixed_1], g)
 	}
 }
 
-// launchLogitsQ6K_1: kernels/h200/frag/linear_few.toml:67, order few.
+// launchLogitsQ6K_1: kernels/h200/frag/linear_few.toml, order few.
 func (s *Set) launchLogitsQ6K_1(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[897], g)
+		q.Launch(s.kernels[kernelLogitsQ6K_1], g)
 	}
 }
 
-// launchLogitsQ6K_4: kernels/h200/frag/linear_few.toml:79, order few.
+// launchLogitsQ6K_4: kernels/h200/frag/linear_few.toml, order few.
 func (s *Set) launchLogitsQ6K_4(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[898], g)
+		q.Launch(s.kernels[kernelLogitsQ6K_4], g)
 	}
 }
 
-// launchLogitsQ6K_8: kernels/h200/frag/linear_few.toml:91, order few.
+// launchLogitsQ6K_8: kernels/h200/frag/linear_few.toml, order few.
 func (s *Set) launchLogitsQ6K_8(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[899], g)
+		q.Launch(s.kernels[kernelLogitsQ6K_8], g)
 	}
 }
 
-// launchLogitsQ6K_4Long: kernels/h200/frag/linear_few.toml:103, order few.
+// launchLogitsQ6K_4Long: kernels/h200/frag/linear_few.toml, order few.
 func (s *Set) launchLogitsQ6K_4Long(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[900], g)
+		q.Launch(s.kernels[kernelLogitsQ6K_4Long], g)
 	}
 }
 
-// launchLogitsQ6K_8Long: kernels/h200/frag/linear_few.toml:115, order few.
+// launchLogitsQ6K_8Long: kernels/h200/frag/linear_few.toml, order few.
 func (s *Set) launchLogitsQ6K_8Long(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[901], g)
+		q.Launch(s.kernels[kernelLogitsQ6K_8Long], g)
 	}
 }
 
-// launchLogitsQ6K: kernels/h200/frag/linear_few.toml:127, order few.
+// launchLogitsQ6K: kernels/h200/frag/linear_few.toml, order few.
 func (s *Set) launchLogitsQ6K(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(max(1, 132/max(1, (int64(a.Rows)+31)/32)), (int64(a.W.Rows)+63)/64)), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[902], g)
+		q.Launch(s.kernels[kernelLogitsQ6K], g)
 	}
 }
 
-// launchNormLinearBf16_1: kernels/h200/base/bf16/linear_few.toml:187, order few.
+// launchNormLinearBf16_1: kernels/h200/base/bf16/linear_few.toml, order few.
 func (s *Set) launchNormLinearBf16_1(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[903], g)
+		q.Launch(s.kernels[kernelNormLinearBf16_1], g)
 	}
 }
 
-// launchNormLinearQ8_0Fixed_1: kernels/h200/frag/few.toml:29, order fixed.
+// launchNormLinearQ8_0Fixed_1: kernels/h200/frag/few.toml, order fixed.
 func (s *Set) launchNormLinearQ8_0Fixed_1(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[904], g)
+		q.Launch(s.kernels[kernelNormLinearQ8_0Fixed_1], g)
 	}
 }
 
-// launchNormLinearQ8_0_1: kernels/h200/frag/few.toml:91, order few.
+// launchNormLinearQ8_0_1: kernels/h200/frag/few.toml, order few.
 func (s *Set) launchNormLinearQ8_0_1(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[905], g)
+		q.Launch(s.kernels[kernelNormLinearQ8_0_1], g)
 	}
 }
 
-// launchNormLinearQ8_0_4: kernels/h200/frag/few.toml:103, order few.
+// launchNormLinearQ8_0_4: kernels/h200/frag/few.toml, order few.
 func (s *Set) launchNormLinearQ8_0_4(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[906], g)
+		q.Launch(s.kernels[kernelNormLinearQ8_0_4], g)
 	}
 }
 
-// launchNormLinearQ4_0Fixed_1: kernels/h200/frag/few.toml:29, order fixed.
+// launchNormLinearQ4_0Fixed_1: kernels/h200/frag/few.toml, order fixed.
 func (s *Set) launchNormLinearQ4_0Fixed_1(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[907], g)
+		q.Launch(s.kernels[kernelNormLinearQ4_0Fixed_1], g)
 	}
 }
 
-// launchNormLinearQ4_0_1: kernels/h200/frag/few.toml:91, order few.
+// launchNormLinearQ4_0_1: kernels/h200/frag/few.toml, order few.
 func (s *Set) launchNormLinearQ4_0_1(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[908], g)
+		q.Launch(s.kernels[kernelNormLinearQ4_0_1], g)
 	}
 }
 
-// launchNormLinearQ4_0_4: kernels/h200/frag/few.toml:103, order few.
+// launchNormLinearQ4_0_4: kernels/h200/frag/few.toml, order few.
 func (s *Set) launchNormLinearQ4_0_4(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[909], g)
+		q.Launch(s.kernels[kernelNormLinearQ4_0_4], g)
 	}
 }
 
-// launchNormLinearQ4_1Fixed_1: kernels/h200/frag/few.toml:29, order fixed.
+// launchNormLinearQ4_1Fixed_1: kernels/h200/frag/few.toml, order fixed.
 func (s *Set) launchNormLinearQ4_1Fixed_1(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[910], g)
+		q.Launch(s.kernels[kernelNormLinearQ4_1Fixed_1], g)
 	}
 }
 
-// launchNormLinearQ4_1_1: kernels/h200/frag/few.toml:91, order few.
+// launchNormLinearQ4_1_1: kernels/h200/frag/few.toml, order few.
 func (s *Set) launchNormLinearQ4_1_1(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[911], g)
+		q.Launch(s.kernels[kernelNormLinearQ4_1_1], g)
 	}
 }
 
-// launchNormLinearQ4_1_4: kernels/h200/frag/few.toml:103, order few.
+// launchNormLinearQ4_1_4: kernels/h200/frag/few.toml, order few.
 func (s *Set) launchNormLinearQ4_1_4(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[912], g)
+		q.Launch(s.kernels[kernelNormLinearQ4_1_4], g)
 	}
 }
 
-// launchNormLinearF8Half_1Middle: kernels/h200/e4m3/half.toml:28, order half.
+// launchNormLinearF8Half_1Middle: kernels/h200/e4m3/half.toml, order half.
 func (s *Set) launchNormLinearF8Half_1Middle(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(396, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[913], g)
+		q.Launch(s.kernels[kernelNormLinearF8Half_1Middle], g)
 	}
 }
 
-// launchNormLinearF8Half_1: kernels/h200/e4m3/half.toml:40, order half.
+// launchNormLinearF8Half_1: kernels/h200/e4m3/half.toml, order half.
 func (s *Set) launchNormLinearF8Half_1(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[914], g)
+		q.Launch(s.kernels[kernelNormLinearF8Half_1], g)
 	}
 }
 
-// launchNormLinearF8_1Middle: kernels/h200/e4m3/fused.toml:2, order few.
+// launchNormLinearF8_1Middle: kernels/h200/e4m3/fused.toml, order few.
 func (s *Set) launchNormLinearF8_1Middle(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(396, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[915], g)
+		q.Launch(s.kernels[kernelNormLinearF8_1Middle], g)
 	}
 }
 
-// launchNormLinearF8_1: kernels/h200/e4m3/fused.toml:14, order few.
+// launchNormLinearF8_1: kernels/h200/e4m3/fused.toml, order few.
 func (s *Set) launchNormLinearF8_1(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[916], g)
+		q.Launch(s.kernels[kernelNormLinearF8_1], g)
 	}
 }
 
-// launchNormLinearF8_4Middle: kernels/h200/e4m3/fused.toml:26, order few.
+// launchNormLinearF8_4Middle: kernels/h200/e4m3/fused.toml, order few.
 func (s *Set) launchNormLinearF8_4Middle(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[917], g)
+		q.Launch(s.kernels[kernelNormLinearF8_4Middle], g)
 	}
 }
 
-// launchNormLinearF8_4: kernels/h200/e4m3/fused.toml:38, order few.
+// launchNormLinearF8_4: kernels/h200/e4m3/fused.toml, order few.
 func (s *Set) launchNormLinearF8_4(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[918], g)
+		q.Launch(s.kernels[kernelNormLinearF8_4], g)
 	}
 }
 
-// launchNormLinearF8blockHeld_4: kernels/h200/frag/held.toml:30, order held.
+// launchNormLinearF8blockHeld_4: kernels/h200/frag/held.toml, order held.
 func (s *Set) launchNormLinearF8blockHeld_4(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[919], g)
+		q.Launch(s.kernels[kernelNormLinearF8blockHeld_4], g)
 	}
 }
 
-// launchNormLinearF8blockHalf_1Middle: kernels/h200/e4m3/half.toml:28, order half.
+// launchNormLinearF8blockHalf_1Middle: kernels/h200/e4m3/half.toml, order half.
 func (s *Set) launchNormLinearF8blockHalf_1Middle(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(396, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[920], g)
+		q.Launch(s.kernels[kernelNormLinearF8blockHalf_1Middle], g)
 	}
 }
 
-// launchNormLinearF8blockHalf_1: kernels/h200/e4m3/half.toml:40, order half.
+// launchNormLinearF8blockHalf_1: kernels/h200/e4m3/half.toml, order half.
 func (s *Set) launchNormLinearF8blockHalf_1(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[921], g)
+		q.Launch(s.kernels[kernelNormLinearF8blockHalf_1], g)
 	}
 }
 
-// launchNormLinearF8block_1Middle: kernels/h200/e4m3/fused.toml:2, order few.
+// launchNormLinearF8block_1Middle: kernels/h200/e4m3/fused.toml, order few.
 func (s *Set) launchNormLinearF8block_1Middle(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(396, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[922], g)
+		q.Launch(s.kernels[kernelNormLinearF8block_1Middle], g)
 	}
 }
 
-// launchNormLinearF8block_1: kernels/h200/e4m3/fused.toml:14, order few.
+// launchNormLinearF8block_1: kernels/h200/e4m3/fused.toml, order few.
 func (s *Set) launchNormLinearF8block_1(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[923], g)
+		q.Launch(s.kernels[kernelNormLinearF8block_1], g)
 	}
 }
 
-// launchNormLinearF8block_4Middle: kernels/h200/e4m3/fused.toml:26, order few.
+// launchNormLinearF8block_4Middle: kernels/h200/e4m3/fused.toml, order few.
 func (s *Set) launchNormLinearF8block_4Middle(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[924], g)
+		q.Launch(s.kernels[kernelNormLinearF8block_4Middle], g)
 	}
 }
 
-// launchNormLinearF8block_4: kernels/h200/e4m3/fused.toml:38, order few.
+// launchNormLinearF8block_4: kernels/h200/e4m3/fused.toml, order few.
 func (s *Set) launchNormLinearF8block_4(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[925], g)
+		q.Launch(s.kernels[kernelNormLinearF8block_4], g)
 	}
 }
 
-// launchNormLinearNvfp4Held_4: kernels/h200/frag/held.toml:30, order held.
+// launchNormLinearNvfp4Held_4: kernels/h200/frag/held.toml, order held.
 func (s *Set) launchNormLinearNvfp4Held_4(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[926], g)
+		q.Launch(s.kernels[kernelNormLinearNvfp4Held_4], g)
 	}
 }
 
-// launchNormLinearNvfp4Held_1: kernels/h200/base/nvfp4/linear_held.toml:2, order held_8.
+// launchNormLinearNvfp4Held_1: kernels/h200/base/nvfp4/linear_held.toml, order held_8.
 func (s *Set) launchNormLinearNvfp4Held_1(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[927], g)
+		q.Launch(s.kernels[kernelNormLinearNvfp4Held_1], g)
 	}
 }
 
-// launchNormLinearNvfp4_1Middle: kernels/h200/base/nvfp4/linear_few.toml:165, order spread.
+// launchNormLinearNvfp4_1Middle: kernels/h200/base/nvfp4/linear_few.toml, order spread.
 func (s *Set) launchNormLinearNvfp4_1Middle(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[928], g)
+		q.Launch(s.kernels[kernelNormLinearNvfp4_1Middle], g)
 	}
 }
 
-// launchNormLinearNvfp4_1: kernels/h200/base/nvfp4/linear_few.toml:177, order spread.
+// launchNormLinearNvfp4_1: kernels/h200/base/nvfp4/linear_few.toml, order spread.
 func (s *Set) launchNormLinearNvfp4_1(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[929], g)
+		q.Launch(s.kernels[kernelNormLinearNvfp4_1], g)
 	}
 }
 
-// launchNormLinearNvfp4Spread_4Middle: kernels/h200/base/nvfp4/linear_few.toml:189, order spread_4.
+// launchNormLinearNvfp4Spread_4Middle: kernels/h200/base/nvfp4/linear_few.toml, order spread_4.
 func (s *Set) launchNormLinearNvfp4Spread_4Middle(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[930], g)
+		q.Launch(s.kernels[kernelNormLinearNvfp4Spread_4Middle], g)
 	}
 }
 
-// launchNormLinearNvfp4Spread_4: kernels/h200/base/nvfp4/linear_few.toml:201, order spread_4.
+// launchNormLinearNvfp4Spread_4: kernels/h200/base/nvfp4/linear_few.toml, order spread_4.
 func (s *Set) launchNormLinearNvfp4Spread_4(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[931], g)
+		q.Launch(s.kernels[kernelNormLinearNvfp4Spread_4], g)
 	}
 }
 
-// launchNormLinearNvfp4_4: kernels/h200/base/nvfp4/linear_few.toml:213, order few.
+// launchNormLinearNvfp4_4: kernels/h200/base/nvfp4/linear_few.toml, order few.
 func (s *Set) launchNormLinearNvfp4_4(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[932], g)
+		q.Launch(s.kernels[kernelNormLinearNvfp4_4], g)
 	}
 }
 
-// launchNormLinearQ6KFixed_1: kernels/h200/frag/few.toml:29, order fixed.
+// launchNormLinearQ6KFixed_1: kernels/h200/frag/few.toml, order fixed.
 func (s *Set) launchNormLinearQ6KFixed_1(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[933], g)
+		q.Launch(s.kernels[kernelNormLinearQ6KFixed_1], g)
 	}
 }
 
-// launchNormLinearQ6K_1: kernels/h200/frag/few.toml:91, order few.
+// launchNormLinearQ6K_1: kernels/h200/frag/few.toml, order few.
 func (s *Set) launchNormLinearQ6K_1(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[934], g)
+		q.Launch(s.kernels[kernelNormLinearQ6K_1], g)
 	}
 }
 
-// launchNormLinearQ6K_4: kernels/h200/frag/few.toml:103, order few.
+// launchNormLinearQ6K_4: kernels/h200/frag/few.toml, order few.
 func (s *Set) launchNormLinearQ6K_4(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[935], g)
+		q.Launch(s.kernels[kernelNormLinearQ6K_4], g)
 	}
 }
 
-// launchNormRouteRow: kernels/h200/base/bf16/experts_few.toml:2.
+// launchNormRouteRow: kernels/h200/base/bf16/experts_few.toml.
 func (s *Set) launchNormRouteRow(q op.Stream, a op.NormRoute) {
 	*(*op.NormRoute)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[936], op.Grid{X: 8, Y: 1, Z: 1})
+	q.Launch(s.kernels[kernelNormRouteRow], op.Grid{X: 8, Y: 1, Z: 1})
 }
 
-// launchNormRoute_1: kernels/h200/base/bf16/experts_few.toml:14.
+// launchNormRoute_1: kernels/h200/base/bf16/experts_few.toml.
 func (s *Set) launchNormRoute_1(q op.Stream, a op.NormRoute) {
 	*(*op.NormRoute)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[937], op.Grid{X: 8, Y: 1, Z: 1})
+	q.Launch(s.kernels[kernelNormRoute_1], op.Grid{X: 8, Y: 1, Z: 1})
 }
 
-// launchNormRoute_8: kernels/h200/base/bf16/experts_few.toml:26.
+// launchNormRoute_8: kernels/h200/base/bf16/experts_few.toml.
 func (s *Set) launchNormRoute_8(q op.Stream, a op.NormRoute) {
 	*(*op.NormRoute)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[938], op.Grid{X: 8, Y: 1, Z: 1})
+	q.Launch(s.kernels[kernelNormRoute_8], op.Grid{X: 8, Y: 1, Z: 1})
 }
 
-// launchNormRoute_16: kernels/h200/base/bf16/experts_few.toml:38.
+// launchNormRoute_16: kernels/h200/base/bf16/experts_few.toml.
 func (s *Set) launchNormRoute_16(q op.Stream, a op.NormRoute) {
 	*(*op.NormRoute)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[939], op.Grid{X: 8, Y: 1, Z: 1})
+	q.Launch(s.kernels[kernelNormRoute_16], op.Grid{X: 8, Y: 1, Z: 1})
 }
 
-// launchNormRouteUpQ4_0_1: kernels/h200/q4/norm_route_up.toml:2.
+// launchNormRouteUpQ4_0_1: kernels/h200/q4/norm_route_up.toml.
 func (s *Set) launchNormRouteUpQ4_0_1(q op.Stream, a op.NormRouteUp) {
 	*(*op.NormRouteUp)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[940], op.Grid{X: 120, Y: 1, Z: 1})
+	q.Launch(s.kernels[kernelNormRouteUpQ4_0_1], op.Grid{X: 120, Y: 1, Z: 1})
 }
 
-// launchNormRouteUpQ4_1_1: kernels/h200/q4/norm_route_up.toml:2.
+// launchNormRouteUpQ4_1_1: kernels/h200/q4/norm_route_up.toml.
 func (s *Set) launchNormRouteUpQ4_1_1(q op.Stream, a op.NormRouteUp) {
 	*(*op.NormRouteUp)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[941], op.Grid{X: 120, Y: 1, Z: 1})
+	q.Launch(s.kernels[kernelNormRouteUpQ4_1_1], op.Grid{X: 120, Y: 1, Z: 1})
 }
 
-// launchNormRouteUpNvfp4_1: kernels/h200/base/nvfp4/experts_few.toml:2.
+// launchNormRouteUpNvfp4_1: kernels/h200/base/nvfp4/experts_few.toml.
 func (s *Set) launchNormRouteUpNvfp4_1(q op.Stream, a op.NormRouteUp) {
 	*(*op.NormRouteUp)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[942], op.Grid{X: 120, Y: 1, Z: 1})
+	q.Launch(s.kernels[kernelNormRouteUpNvfp4_1], op.Grid{X: 120, Y: 1, Z: 1})
 }
 
-// launchPackBf16: kernels/h200/base/bf16/kernels.toml:34.
+// launchPackBf16: kernels/h200/base/bf16/kernels.toml.
 func (s *Set) launchPackBf16(q op.Stream, a op.Pack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Cols) + 63) / 64), Y: uint32((int64(a.W.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Pack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[943], g)
+		q.Launch(s.kernels[kernelPackBf16], g)
 	}
 }
 
-// launchPackQ8_0: kernels/lib/cuda/frag_pack.toml:3.
+// launchPackQ8_0: kernels/lib/cuda/frag_pack.toml.
 func (s *Set) launchPackQ8_0(q op.Stream, a op.Pack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Pack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[944], g)
+		q.Launch(s.kernels[kernelPackQ8_0], g)
 	}
 }
 
-// launchPackQ4_0: kernels/lib/cuda/frag_pack.toml:3.
+// launchPackQ4_0: kernels/lib/cuda/frag_pack.toml.
 func (s *Set) launchPackQ4_0(q op.Stream, a op.Pack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Pack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[945], g)
+		q.Launch(s.kernels[kernelPackQ4_0], g)
 	}
 }
 
-// launchPackQ4_1: kernels/lib/cuda/frag_pack.toml:3.
+// launchPackQ4_1: kernels/lib/cuda/frag_pack.toml.
 func (s *Set) launchPackQ4_1(q op.Stream, a op.Pack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Pack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[946], g)
+		q.Launch(s.kernels[kernelPackQ4_1], g)
 	}
 }
 
-// launchPackF8: kernels/lib/cuda/frag_pack.toml:3.
+// launchPackF8: kernels/lib/cuda/frag_pack.toml.
 func (s *Set) launchPackF8(q op.Stream, a op.Pack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Pack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[947], g)
+		q.Launch(s.kernels[kernelPackF8], g)
 	}
 }
 
-// launchPackF8block: kernels/lib/cuda/frag_pack.toml:3.
+// launchPackF8block: kernels/lib/cuda/frag_pack.toml.
 func (s *Set) launchPackF8block(q op.Stream, a op.Pack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Pack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[948], g)
+		q.Launch(s.kernels[kernelPackF8block], g)
 	}
 }
 
-// launchPackNvfp4: kernels/lib/cuda/frag_pack.toml:3.
+// launchPackNvfp4: kernels/lib/cuda/frag_pack.toml.
 func (s *Set) launchPackNvfp4(q op.Stream, a op.Pack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Pack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[949], g)
+		q.Launch(s.kernels[kernelPackNvfp4], g)
 	}
 }
 
-// launchPackQ6K: kernels/lib/cuda/frag_pack.toml:3.
+// launchPackQ6K: kernels/lib/cuda/frag_pack.toml.
 func (s *Set) launchPackQ6K(q op.Stream, a op.Pack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Pack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[950], g)
+		q.Launch(s.kernels[kernelPackQ6K], g)
 	}
 }
 
-// launchAttentionEven_64_16: kernels/h200/attention_even.toml:4, order even16.
+// launchAttentionEven_64_16: kernels/h200/attention_even.toml, order even16.
 func (s *Set) launchAttentionEven_64_16(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(16 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[951], g)
+		q.Launch(s.kernels[kernelAttentionEven_64_16], g)
 	}
 }
 
-// launchAttentionEven_64_8: kernels/h200/attention_even.toml:17, order even8.
+// launchAttentionEven_64_8: kernels/h200/attention_even.toml, order even8.
 func (s *Set) launchAttentionEven_64_8(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(8 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[952], g)
+		q.Launch(s.kernels[kernelAttentionEven_64_8], g)
 	}
 }
 
-// launchAttentionEven_64_6: kernels/h200/attention_even.toml:30, order even6.
+// launchAttentionEven_64_6: kernels/h200/attention_even.toml, order even6.
 func (s *Set) launchAttentionEven_64_6(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(6 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[953], g)
+		q.Launch(s.kernels[kernelAttentionEven_64_6], g)
 	}
 }
 
-// launchAttentionEven_64_4: kernels/h200/attention_even.toml:43, order even4.
+// launchAttentionEven_64_4: kernels/h200/attention_even.toml, order even4.
 func (s *Set) launchAttentionEven_64_4(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(4 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[954], g)
+		q.Launch(s.kernels[kernelAttentionEven_64_4], g)
 	}
 }
 
-// launchAttentionEven_64_3: kernels/h200/attention_even.toml:56, order even3.
+// launchAttentionEven_64_3: kernels/h200/attention_even.toml, order even3.
 func (s *Set) launchAttentionEven_64_3(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(3 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[955], g)
+		q.Launch(s.kernels[kernelAttentionEven_64_3], g)
 	}
 }
 
-// launchAttentionEven_64_2: kernels/h200/attention_even.toml:69, order even2.
+// launchAttentionEven_64_2: kernels/h200/attention_even.toml, order even2.
 func (s *Set) launchAttentionEven_64_2(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(2 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[956], g)
+		q.Launch(s.kernels[kernelAttentionEven_64_2], g)
 	}
 }
 
-// launchAttentionEven_64_2Many: kernels/h200/attention_even.toml:82, order even2.
+// launchAttentionEven_64_2Many: kernels/h200/attention_even.toml, order even2.
 func (s *Set) launchAttentionEven_64_2Many(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(2 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[957], g)
+		q.Launch(s.kernels[kernelAttentionEven_64_2Many], g)
 	}
 }
 
-// launchAttentionEven_128_16: kernels/h200/attention_even.toml:4, order even16.
+// launchAttentionEven_128_16: kernels/h200/attention_even.toml, order even16.
 func (s *Set) launchAttentionEven_128_16(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(16 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[958], g)
+		q.Launch(s.kernels[kernelAttentionEven_128_16], g)
 	}
 }
 
-// launchAttentionEven_128_8: kernels/h200/attention_even.toml:17, order even8.
+// launchAttentionEven_128_8: kernels/h200/attention_even.toml, order even8.
 func (s *Set) launchAttentionEven_128_8(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(8 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[959], g)
+		q.Launch(s.kernels[kernelAttentionEven_128_8], g)
 	}
 }
 
-// launchAttentionEven_128_6: kernels/h200/attention_even.toml:30, order even6.
+// launchAttentionEven_128_6: kernels/h200/attention_even.toml, order even6.
 func (s *Set) launchAttentionEven_128_6(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(6 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[960], g)
+		q.Launch(s.kernels[kernelAttentionEven_128_6], g)
 	}
 }
 
-// launchAttentionEven_128_4: kernels/h200/attention_even.toml:43, order even4.
+// launchAttentionEven_128_4: kernels/h200/attention_even.toml, order even4.
 func (s *Set) launchAttentionEven_128_4(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(4 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[961], g)
+		q.Launch(s.kernels[kernelAttentionEven_128_4], g)
 	}
 }
 
-// launchAttentionEven_128_3: kernels/h200/attention_even.toml:56, order even3.
+// launchAttentionEven_128_3: kernels/h200/attention_even.toml, order even3.
 func (s *Set) launchAttentionEven_128_3(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(3 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[962], g)
+		q.Launch(s.kernels[kernelAttentionEven_128_3], g)
 	}
 }
 
-// launchAttentionEven_128_2: kernels/h200/attention_even.toml:69, order even2.
+// launchAttentionEven_128_2: kernels/h200/attention_even.toml, order even2.
 func (s *Set) launchAttentionEven_128_2(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(2 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[963], g)
+		q.Launch(s.kernels[kernelAttentionEven_128_2], g)
 	}
 }
 
-// launchAttentionEven_128_2Many: kernels/h200/attention_even.toml:82, order even2.
+// launchAttentionEven_128_2Many: kernels/h200/attention_even.toml, order even2.
 func (s *Set) launchAttentionEven_128_2Many(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(2 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[964], g)
+		q.Launch(s.kernels[kernelAttentionEven_128_2Many], g)
 	}
 }
 
-// launchAttentionWhole_128: kernels/h200/attention.toml:5, order tiles.
+// launchAttentionWhole_128: kernels/h200/attention.toml, order tiles.
 func (s *Set) launchAttentionWhole_128(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(min(264, int64(a.Seqs)*int64(a.KVHeads))), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[965], g)
+		q.Launch(s.kernels[kernelAttentionWhole_128], g)
 	}
 }
 
-// launchAttentionCluster_256_16: kernels/h200/attention.toml:17, order tiles.
+// launchAttentionCluster_256_16: kernels/h200/attention.toml, order tiles.
 func (s *Set) launchAttentionCluster_256_16(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(16 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[966], g)
+		q.Launch(s.kernels[kernelAttentionCluster_256_16], g)
 	}
 }
 
-// launchAttentionWide_64: kernels/h200/attention.toml:31, order running128.
+// launchAttentionWide_64: kernels/h200/attention.toml, order running128.
 func (s *Set) launchAttentionWide_64(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.Rows)+max(1, 192/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))-1)/max(1, 192/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[967], g)
+		q.Launch(s.kernels[kernelAttentionWide_64], g)
 	}
 }
 
-// launchAttentionWideBeside_64: kernels/h200/attention.toml:44, order running128.
+// launchAttentionWideBeside_64: kernels/h200/attention.toml, order running128.
 func (s *Set) launchAttentionWideBeside_64(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(2 * 132 * 2 * 2048)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[968], g)
+		q.Launch(s.kernels[kernelAttentionWideBeside_64_0], g)
 	}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.Rows)+max(1, 128/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))-1)/max(1, 128/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[969], g)
+		q.Launch(s.kernels[kernelAttentionWideBeside_64_1], g)
 	}
 }
 
-// launchAttentionWide_128Large: kernels/h200/attention.toml:64, order running64.
+// launchAttentionWide_128Large: kernels/h200/attention.toml, order running64.
 func (s *Set) launchAttentionWide_128Large(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.Rows)+max(1, 192/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))-1)/max(1, 192/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[970], g)
+		q.Launch(s.kernels[kernelAttentionWide_128Large], g)
 	}
 }
 
-// launchAttentionWide_128: kernels/h200/attention.toml:76, order running128.
+// launchAttentionWide_128: kernels/h200/attention.toml, order running128.
 func (s *Set) launchAttentionWide_128(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.Rows)+max(1, 128/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))-1)/max(1, 128/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[971], g)
+		q.Launch(s.kernels[kernelAttentionWide_128], g)
 	}
 }
 
-// launchAttentionWideBeside_128: kernels/h200/attention.toml:88, order running128.
+// launchAttentionWideBeside_128: kernels/h200/attention.toml, order running128.
 func (s *Set) launchAttentionWideBeside_128(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(2 * 132 * 3 * 2048)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[972], g)
+		q.Launch(s.kernels[kernelAttentionWideBeside_128_0], g)
 	}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.Rows)+max(1, 128/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))-1)/max(1, 128/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[973], g)
+		q.Launch(s.kernels[kernelAttentionWideBeside_128_1], g)
 	}
 }
 
-// launchAttentionWide_256: kernels/h200/attention.toml:108, order running64.
+// launchAttentionWide_256: kernels/h200/attention.toml, order running64.
 func (s *Set) launchAttentionWide_256(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.Rows)+max(1, 128/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))-1)/max(1, 128/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[974], g)
+		q.Launch(s.kernels[kernelAttentionWide_256], g)
 	}
 }
 
-// launchAttentionWideBeside_256: kernels/h200/attention.toml:120, order running64.
+// launchAttentionWideBeside_256: kernels/h200/attention.toml, order running64.
 func (s *Set) launchAttentionWideBeside_256(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(2 * 132 * 5 * 2048)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+63)/64)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[975], g)
+		q.Launch(s.kernels[kernelAttentionWideBeside_256_0], g)
 	}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.Rows)+max(1, 128/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))-1)/max(1, 128/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[976], g)
+		q.Launch(s.kernels[kernelAttentionWideBeside_256_1], g)
 	}
 }
 
-// launchAttentionFew_32_8: kernels/lib/cuda/attention.toml:4, order tiles.
+// launchAttentionFew_32_8: kernels/lib/cuda/attention.toml, order tiles.
 func (s *Set) launchAttentionFew_32_8(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Rows) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 136)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[977], g)
+		q.Launch(s.kernels[kernelAttentionFew_32_8], g)
 	}
 }
 
-// launchAttentionMany_32: kernels/lib/cuda/attention.toml:17, order tiles.
+// launchAttentionMany_32: kernels/lib/cuda/attention.toml, order tiles.
 func (s *Set) launchAttentionMany_32(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[978], g)
+		q.Launch(s.kernels[kernelAttentionMany_32], g)
 	}
 }
 
-// launchAttentionMixed_32: kernels/lib/cuda/attention.toml:30, order tiles.
+// launchAttentionMixed_32: kernels/lib/cuda/attention.toml, order tiles.
 func (s *Set) launchAttentionMixed_32(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Seqs) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 136)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[979], g)
+		q.Launch(s.kernels[kernelAttentionMixed_32_0], g)
 	}
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[980], g)
+		q.Launch(s.kernels[kernelAttentionMixed_32_1], g)
 	}
 }
 
-// launchAttentionCluster_64_8: kernels/lib/cuda/attention.toml:51, order tiles.
+// launchAttentionCluster_64_8: kernels/lib/cuda/attention.toml, order tiles.
 func (s *Set) launchAttentionCluster_64_8(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(8 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[981], g)
+		q.Launch(s.kernels[kernelAttentionCluster_64_8], g)
 	}
 }
 
-// launchAttentionCluster_64_4: kernels/lib/cuda/attention.toml:64, order tiles.
+// launchAttentionCluster_64_4: kernels/lib/cuda/attention.toml, order tiles.
 func (s *Set) launchAttentionCluster_64_4(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(4 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[982], g)
+		q.Launch(s.kernels[kernelAttentionCluster_64_4], g)
 	}
 }
 
-// launchAttentionShares_64: kernels/lib/cuda/attention.toml:77, order shares.
+// launchAttentionShares_64: kernels/lib/cuda/attention.toml, order shares.
 func (s *Set) launchAttentionShares_64(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(2 * 132 * 2 * 2048)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[983], g)
+		q.Launch(s.kernels[kernelAttentionShares_64], g)
 	}
 }
 
-// launchAttentionFew_64_8: kernels/lib/cuda/attention.toml:90, order tiles.
+// launchAttentionFew_64_8: kernels/lib/cuda/attention.toml, order tiles.
 func (s *Set) launchAttentionFew_64_8(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Rows) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 264)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[984], g)
+		q.Launch(s.kernels[kernelAttentionFew_64_8], g)
 	}
 }
 
-// launchAttentionMany_64: kernels/lib/cuda/attention.toml:103, order tiles.
+// launchAttentionMany_64: kernels/lib/cuda/attention.toml, order tiles.
 func (s *Set) launchAttentionMany_64(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[985], g)
+		q.Launch(s.kernels[kernelAttentionMany_64], g)
 	}
 }
 
-// launchAttentionMixed_64: kernels/lib/cuda/attention.toml:116, order tiles.
+// launchAttentionMixed_64: kernels/lib/cuda/attention.toml, order tiles.
 func (s *Set) launchAttentionMixed_64(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Seqs) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 264)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[986], g)
+		q.Launch(s.kernels[kernelAttentionMixed_64_0], g)
 	}
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[987], g)
+		q.Launch(s.kernels[kernelAttentionMixed_64_1], g)
 	}
 }
 
-// launchAttentionCluster_128_8: kernels/lib/cuda/attention.toml:137, order tiles.
+// launchAttentionCluster_128_8: kernels/lib/cuda/attention.toml, order tiles.
 func (s *Set) launchAttentionCluster_128_8(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(8 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[988], g)
+		q.Launch(s.kernels[kernelAttentionCluster_128_8], g)
 	}
 }
 
-// launchAttentionCluster_128_4: kernels/lib/cuda/attention.toml:150, order tiles.
+// launchAttentionCluster_128_4: kernels/lib/cuda/attention.toml, order tiles.
 func (s *Set) launchAttentionCluster_128_4(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(4 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[989], g)
+		q.Launch(s.kernels[kernelAttentionCluster_128_4], g)
 	}
 }
 
-// launchAttentionShares_128: kernels/lib/cuda/attention.toml:163, order shares.
+// launchAttentionShares_128: kernels/lib/cuda/attention.toml, order shares.
 func (s *Set) launchAttentionShares_128(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(2 * 132 * 3 * 2048)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[990], g)
+		q.Launch(s.kernels[kernelAttentionShares_128], g)
 	}
 }
 
-// launchAttentionFew_128_8: kernels/lib/cuda/attention.toml:176, order tiles.
+// launchAttentionFew_128_8: kernels/lib/cuda/attention.toml, order tiles.
 func (s *Set) launchAttentionFew_128_8(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Rows) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 520)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[991], g)
+		q.Launch(s.kernels[kernelAttentionFew_128_8], g)
 	}
 }
 
-// launchAttentionShares_128_16: kernels/lib/cuda/attention.toml:189, order shares_16.
+// launchAttentionShares_128_16: kernels/lib/cuda/attention.toml, order shares_16.
 func (s *Set) launchAttentionShares_128_16(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(2 * 132 * 6 * 2048)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[992], g)
+		q.Launch(s.kernels[kernelAttentionShares_128_16], g)
 	}
 }
 
-// launchAttentionFew_128_16: kernels/lib/cuda/attention.toml:202, order tiles.
+// launchAttentionFew_128_16: kernels/lib/cuda/attention.toml, order tiles.
 func (s *Set) launchAttentionFew_128_16(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Rows) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 520)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[993], g)
+		q.Launch(s.kernels[kernelAttentionFew_128_16], g)
 	}
 }
 
-// launchAttentionMany_128: kernels/lib/cuda/attention.toml:215, order tiles.
+// launchAttentionMany_128: kernels/lib/cuda/attention.toml, order tiles.
 func (s *Set) launchAttentionMany_128(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[994], g)
+		q.Launch(s.kernels[kernelAttentionMany_128], g)
 	}
 }
 
-// launchAttentionMixed_128: kernels/lib/cuda/attention.toml:228, order tiles.
+// launchAttentionMixed_128: kernels/lib/cuda/attention.toml, order tiles.
 func (s *Set) launchAttentionMixed_128(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Seqs) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 520)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[995], g)
+		q.Launch(s.kernels[kernelAttentionMixed_128_0], g)
 	}
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[996], g)
+		q.Launch(s.kernels[kernelAttentionMixed_128_1], g)
 	}
 }
 
-// launchAttentionCluster_256_8: kernels/lib/cuda/attention.toml:249, order tiles.
+// launchAttentionCluster_256_8: kernels/lib/cuda/attention.toml, order tiles.
 func (s *Set) launchAttentionCluster_256_8(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(8 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[997], g)
+		q.Launch(s.kernels[kernelAttentionCluster_256_8], g)
 	}
 }
 
-// launchAttentionCluster_256_4: kernels/lib/cuda/attention.toml:263, order tiles.
+// launchAttentionCluster_256_4: kernels/lib/cuda/attention.toml, order tiles.
 func (s *Set) launchAttentionCluster_256_4(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(4 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[998], g)
+		q.Launch(s.kernels[kernelAttentionCluster_256_4], g)
 	}
 }
 
-// launchAttentionShares_256: kernels/lib/cuda/attention.toml:277, order shares.
+// launchAttentionShares_256: kernels/lib/cuda/attention.toml, order shares.
 func (s *Set) launchAttentionShares_256(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(2 * 132 * 5 * 2048)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+63)/64)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[999], g)
+		q.Launch(s.kernels[kernelAttentionShares_256], g)
 	}
 }
 
-// launchAttentionFew_256_8: kernels/lib/cuda/attention.toml:290, order tiles.
+// launchAttentionFew_256_8: kernels/lib/cuda/attention.toml, order tiles.
 func (s *Set) launchAttentionFew_256_8(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Rows) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 63) / 64) * 1032)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+63)/64)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[1000], g)
+		q.Launch(s.kernels[kernelAttentionFew_256_8], g)
 	}
 }
 
-// launchAttentionShares_256_16: kernels/lib/cuda/attention.toml:303, order shares_16.
+// launchAttentionShares_256_16: kernels/lib/cuda/attention.toml, order shares_16.
 func (s *Set) launchAttentionShares_256_16(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(2 * 132 * 10 * 2048)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+63)/64)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[1001], g)
+		q.Launch(s.kernels[kernelAttentionShares_256_16], g)
 	}
 }
 
-// launchAttentionFew_256_16: kernels/lib/cuda/attention.toml:316, order tiles.
+// launchAttentionFew_256_16: kernels/lib/cuda/attention.toml, order tiles.
 func (s *Set) launchAttentionFew_256_16(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Rows) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 63) / 64) * 1032)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+63)/64)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[1002], g)
+		q.Launch(s.kernels[kernelAttentionFew_256_16], g)
 	}
 }
 
-// launchAttentionMany_256: kernels/lib/cuda/attention.toml:330, order tiles.
+// launchAttentionMany_256: kernels/lib/cuda/attention.toml, order tiles.
 func (s *Set) launchAttentionMany_256(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[1003], g)
+		q.Launch(s.kernels[kernelAttentionMany_256], g)
 	}
 }
 
-// launchAttentionMixed_256: kernels/lib/cuda/attention.toml:343, order tiles.
+// launchAttentionMixed_256: kernels/lib/cuda/attention.toml, order tiles.
 func (s *Set) launchAttentionMixed_256(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Seqs) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 63) / 64) * 1032)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+63)/64)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[1004], g)
+		q.Launch(s.kernels[kernelAttentionMixed_256_0], g)
 	}
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[1005], g)
+		q.Launch(s.kernels[kernelAttentionMixed_256_1], g)
 	}
 }
 
-// launchAttentionRowsBf16: kernels/lib/cuda/attention.toml:364.
+// launchAttentionRowsBf16: kernels/lib/cuda/attention.toml.
 func (s *Set) launchAttentionRowsBf16(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[1006], g)
+		q.Launch(s.kernels[kernelAttentionRowsBf16], g)
 	}
 }
 
-// launchAttentionRowsF32: kernels/lib/cuda/attention.toml:373.
+// launchAttentionRowsF32: kernels/lib/cuda/attention.toml.
 func (s *Set) launchAttentionRowsF32(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[1007], g)
+		q.Launch(s.kernels[kernelAttentionRowsF32], g)
 	}
 }
 
-// launchRmsnorm_2048: kernels/lib/cuda/base.toml:4.
+// launchRmsnorm_2048: kernels/lib/cuda/base.toml.
 func (s *Set) launchRmsnorm_2048(q op.Stream, a op.RMSNorm) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.RMSNorm)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[1008], g)
+		q.Launch(s.kernels[kernelRmsnorm_2048], g)
 	}
 }
 
-// launchRmsnorm_4096: kernels/lib/cuda/base.toml:14.
+// launchRmsnorm_4096: kernels/lib/cuda/base.toml.
 func (s *Set) launchRmsnorm_4096(q op.Stream, a op.RMSNorm) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.RMSNorm)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[1009], g)
+		q.Launch(s.kernels[kernelRmsnorm_4096], g)
 	}
 }
 
-// launchRmsnorm: kernels/lib/cuda/base.toml:24.
+// launchRmsnorm: kernels/lib/cuda/base.toml.
 func (s *Set) launchRmsnorm(q op.Stream, a op.RMSNorm) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.RMSNorm)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[1010], g)
+		q.Launch(s.kernels[kernelRmsnorm], g)
 	}
 }
 
-// launchResolve: kernels/lib/cuda/base.toml:243.
+// launchResolve: kernels/lib/cuda/base.toml.
 func (s *Set) launchResolve(q op.Stream, a op.Resolve) {
 	if g := (op.Grid{X: uint32((int64(a.Count) + 255) / 256), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Resolve)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[1011], g)
+		q.Launch(s.kernels[kernelResolve], g)
 	}
 }
 
-// launchRotaryAngles: kernels/lib/cuda/base.toml:41.
+// launchRotaryAngles: kernels/lib/cuda/base.toml.
 func (s *Set) launchRotaryAngles(q op.Stream, a op.RotaryAngles) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.RotaryAngles)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[1012], g)
+		q.Launch(s.kernels[kernelRotaryAngles], g)
 	}
 }
 
-// launchRotaryCache_64: kernels/lib/cuda/base.toml:49.
+// launchRotaryCache_64: kernels/lib/cuda/base.toml.
 func (s *Set) launchRotaryCache_64(q op.Stream, a op.RotaryCache) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: uint32((int64(a.Heads) + 2*int64(a.KVHeads) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.RotaryCache)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[1013], g)
+		q.Launch(s.kernels[kernelRotaryCache_64], g)
 	}
 }
 
-// launchRotaryRows_128: kernels/lib/cuda/base.toml:58, order turn.
+// launchRotaryRows_128: kernels/lib/cuda/base.toml, order turn.
 func (s *Set) launchRotaryRows_128(q op.Stream, a op.RotaryCache) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: uint32((int64(a.Heads) + 2*int64(a.KVHeads) + 47) / 48), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.RotaryCache)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[1014], g)
+		q.Launch(s.kernels[kernelRotaryRows_128], g)
 	}
 }
 
-// launchRotaryFew_128: kernels/lib/cuda/base.toml:68, order turn.
+// launchRotaryFew_128: kernels/lib/cuda/base.toml, order turn.
 func (s *Set) launchRotaryFew_128(q op.Stream, a op.RotaryCache) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: uint32((int64(a.Heads) + 2*int64(a.KVHeads) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.RotaryCache)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[1015], g)
+		q.Launch(s.kernels[kernelRotaryFew_128], g)
 	}
 }
 
-// launchRotaryCache_128: kernels/lib/cuda/base.toml:78, order turn.
+// launchRotaryCache_128: kernels/lib/cuda/base.toml, order turn.
 func (s *Set) launchRotaryCache_128(q op.Stream, a op.RotaryCache) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: uint32((int64(a.Heads) + 2*int64(a.KVHeads) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.RotaryCache)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[1016], g)
+		q.Launch(s.kernels[kernelRotaryCache_128], g)
 	}
 }
 
-// launchRotaryCache_256Rows: kernels/lib/cuda/base.toml:88, order turn.
+// launchRotaryCache_256Rows: kernels/lib/cuda/base.toml, order turn.
 func (s *Set) launchRotaryCache_256Rows(q op.Stream, a op.RotaryCache) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: uint32((int64(a.Heads) + 2*int64(a.KVHeads) + 19) / 20), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.RotaryCache)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[1017], g)
+		q.Launch(s.kernels[kernelRotaryCache_256Rows], g)
 	}
 }
 
-// launchRotaryCache_256: kernels/lib/cuda/base.toml:98, order turn.
+// launchRotaryCache_256: kernels/lib/cuda/base.toml, order turn.
 func (s *Set) launchRotaryCache_256(q op.Stream, a op.RotaryCache) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: uint32((int64(a.Heads) + 2*int64(a.KVHeads) + 3) / 4), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.RotaryCache)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[1018], g)
+		q.Launch(s.kernels[kernelRotaryCache_256], g)
 	}
 }
 
-// launchRotaryCache_512: kernels/lib/cuda/base.toml:108.
+// launchRotaryCache_512: kernels/lib/cuda/base.toml.
 func (s *Set) launchRotaryCache_512(q op.Stream, a op.RotaryCache) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: uint32((int64(a.Heads) + 2*int64(a.KVHeads) + 3) / 4), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.RotaryCache)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[1019], g)
+		q.Launch(s.kernels[kernelRotaryCache_512], g)
 	}
 }
 
-// launchRouteOne: kernels/lib/cuda/base.toml:116.
+// launchRouteOne: kernels/lib/cuda/base.toml.
 func (s *Set) launchRouteOne(q op.Stream, a op.Route) {
 	*(*op.Route)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[1020], op.Grid{X: 1, Y: 1, Z: 1})
+	q.Launch(s.kernels[kernelRouteOne], op.Grid{X: 1, Y: 1, Z: 1})
 }
 
-// launchRoute_8: kernels/lib/cuda/base.toml:125.
+// launchRoute_8: kernels/lib/cuda/base.toml.
 func (s *Set) launchRoute_8(q op.Stream, a op.Route) {
 	*(*op.Route)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[1021], op.Grid{X: 1, Y: 1, Z: 1})
+	q.Launch(s.kernels[kernelRoute_8], op.Grid{X: 1, Y: 1, Z: 1})
 }
 
-// launchRoute_16: kernels/lib/cuda/base.toml:134.
+// launchRoute_16: kernels/lib/cuda/base.toml.
 func (s *Set) launchRoute_16(q op.Stream, a op.Route) {
 	*(*op.Route)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[1022], op.Grid{X: 1, Y: 1, Z: 1})
+	q.Launch(s.kernels[kernelRoute_16], op.Grid{X: 1, Y: 1, Z: 1})
 }
 
-// launchRoute_128: kernels/lib/cuda/base.toml:143.
+// launchRoute_128: kernels/lib/cuda/base.toml.
 func (s *Set) launchRoute_128(q op.Stream, a op.Route) {
 	b := argumentsRoute{a, q.Scratch((int64(a.Rows) + 7) / 8 * int64(a.Experts) * 4)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsRoute)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[1023], g)
+		q.Launch(s.kernels[kernelRoute_128_0], g)
 	}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsRoute)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[1024], g)
+		q.Launch(s.kernels[kernelRoute_128_1], g)
 	}
 }
 
-// launchRoute: kernels/lib/cuda/base.toml:158.
+// launchRoute: kernels/lib/cuda/base.toml.
 func (s *Set) launchRoute(q op.Stream, a op.Route) {
 	b := argumentsRoute{a, q.Scratch((int64(a.Rows) + 31) / 32 * int64(a.Experts) * 4)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 31) / 32), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsRoute)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[1025], g)
+		q.Launch(s.kernels[kernelRoute_0], g)
 	}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 31) / 32), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsRoute)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[1026], g)
+		q.Launch(s.kernels[kernelRoute_1], g)
 	}
 }
 
-// launchRoute_32Of_512: kernels/lib/cuda/base.toml:173.
+// launchRoute_32Of_512: kernels/lib/cuda/base.toml.
 func (s *Set) launchRoute_32Of_512(q op.Stream, a op.Route) {
 	*(*op.Route)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[1027], op.Grid{X: 1, Y: 1, Z: 1})
+	q.Launch(s.kernels[kernelRoute_32Of_512], op.Grid{X: 1, Y: 1, Z: 1})
 }
 
-// launchRouteOf_512: kernels/lib/cuda/base.toml:182.
+// launchRouteOf_512: kernels/lib/cuda/base.toml.
 func (s *Set) launchRouteOf_512(q op.Stream, a op.Route) {
 	b := argumentsRoute{a, q.Scratch((int64(a.Rows) + 31) / 32 * int64(a.Experts) * 4)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 31) / 32), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsRoute)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[1028], g)
+		q.Launch(s.kernels[kernelRouteOf_512_0], g)
 	}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 31) / 32), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsRoute)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[1029], g)
+		q.Launch(s.kernels[kernelRouteOf_512_1], g)
 	}
 }
 
-// launchSample: kernels/lib/cuda/base.toml:196.
+// launchSample: kernels/lib/cuda/base.toml.
 func (s *Set) launchSample(q op.Stream, a op.Sample) {
 	if g := (op.Grid{X: 8, Y: uint32(a.Rows), Z: 1}); g.Y != 0 {
 		*(*op.Sample)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[1030], g)
+		q.Launch(s.kernels[kernelSample], g)
 	}
 }
 
-// launchSampleLarge: kernels/lib/cuda/base.toml:208.
+// launchSampleLarge: kernels/lib/cuda/base.toml.
 func (s *Set) launchSampleLarge(q op.Stream, a op.Sample) {
 	b := argumentsSample{a, q.Scratch(int64(a.Rows) * ((int64(a.Vocab) + 31) / 32) * 128)}
 	if g := (op.Grid{X: 8, Y: uint32(a.Rows), Z: 1}); g.Y != 0 {
 		*(*argumentsSample)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[1031], g)
+		q.Launch(s.kernels[kernelSampleLarge], g)
 	}
 }
 
-// launchSwiglu: kernels/lib/cuda/base.toml:33.
+// launchSwiglu: kernels/lib/cuda/base.toml.
 func (s *Set) launchSwiglu(q op.Stream, a op.SwiGLU) {
 	if g := (op.Grid{X: uint32((int64(a.Cols) + 2047) / 2048), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.SwiGLU)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[1032], g)
+		q.Launch(s.kernels[kernelSwiglu], g)
 	}
 }
 
-// launchUnpackBf16: kernels/h200/base/bf16/kernels.toml:42.
+// launchUnpackBf16: kernels/h200/base/bf16/kernels.toml.
 func (s *Set) launchUnpackBf16(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Cols) + 63) / 64), Y: uint32((int64(a.W.Rows) + 63) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[1033], g)
+		q.Launch(s.kernels[kernelUnpackBf16], g)
 	}
 }
 
-// launchUnpackQ8_0: kernels/lib/cuda/frag_pack.toml:11.
+// launchUnpackQ8_0: kernels/lib/cuda/frag_pack.toml.
 func (s *Set) launchUnpackQ8_0(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[1034], g)
+		q.Launch(s.kernels[kernelUnpackQ8_0], g)
 	}
 }
 
-// launchUnpackQ4_0: kernels/lib/cuda/frag_pack.toml:11.
+// launchUnpackQ4_0: kernels/lib/cuda/frag_pack.toml.
 func (s *Set) launchUnpackQ4_0(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[1035], g)
+		q.Launch(s.kernels[kernelUnpackQ4_0], g)
 	}
 }
 
-// launchUnpackQ4_1: kernels/lib/cuda/frag_pack.toml:11.
+// launchUnpackQ4_1: kernels/lib/cuda/frag_pack.toml.
 func (s *Set) launchUnpackQ4_1(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[1036], g)
+		q.Launch(s.kernels[kernelUnpackQ4_1], g)
 	}
 }
 
-// launchUnpackF8: kernels/lib/cuda/frag_pack.toml:11.
+// launchUnpackF8: kernels/lib/cuda/frag_pack.toml.
 func (s *Set) launchUnpackF8(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[1037], g)
+		q.Launch(s.kernels[kernelUnpackF8], g)
 	}
 }
 
-// launchUnpackF8block: kernels/lib/cuda/frag_pack.toml:11.
+// launchUnpackF8block: kernels/lib/cuda/frag_pack.toml.
 func (s *Set) launchUnpackF8block(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[1038], g)
+		q.Launch(s.kernels[kernelUnpackF8block], g)
 	}
 }
 
-// launchUnpackNvfp4: kernels/lib/cuda/frag_pack.toml:11.
+// launchUnpackNvfp4: kernels/lib/cuda/frag_pack.toml.
 func (s *Set) launchUnpackNvfp4(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[1039], g)
+		q.Launch(s.kernels[kernelUnpackNvfp4], g)
 	}
 }
 
-// launchUnpackQ6K: kernels/lib/cuda/frag_pack.toml:11.
+// launchUnpackQ6K: kernels/lib/cuda/frag_pack.toml.
 func (s *Set) launchUnpackQ6K(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[1040], g)
+		q.Launch(s.kernels[kernelUnpackQ6K], g)
 	}
 }
 
 // PackedBytes is the size of a packed matrix; zero for schemes without kernels.
 func (s *Set) PackedBytes(scheme op.Scheme, rows, cols int32) int64 {
 	switch scheme {
-	case op.SchemeBF16: // layout tile64, kernels/h200/base/bf16/kernels.toml:30
+	case op.SchemeBF16: // layout tile64 of kernels/h200/base/bf16/kernels.toml
 		return (int64(rows) + 63) / 64 * ((int64(cols) + 63) / 64) * 8192
-	case op.SchemeQ8_0: // layout frag, kernels/h200/base/q8_0/kernels.toml:75
+	case op.SchemeQ8_0: // layout frag of kernels/h200/base/q8_0/kernels.toml
 		return (int64(rows) + 15) / 16 * ((int64(cols) + 31) / 32) * 544
-	case op.SchemeQ4_0: // layout frag, kernels/h200/base/q4_0/kernels.toml:82
+	case op.SchemeQ4_0: // layout frag of kernels/h200/base/q4_0/kernels.toml
 		return (int64(rows) + 15) / 16 * ((int64(cols) + 63) / 64) * 576
-	case op.SchemeQ4_1: // layout frag, kernels/h200/base/q4_1/kernels.toml:81
+	case op.SchemeQ4_1: // layout frag of kernels/h200/base/q4_1/kernels.toml
 		return (int64(rows) + 15) / 16 * ((int64(cols) + 63) / 64) * 640
-	case op.SchemeF8: // layout frag, kernels/h200/base/f8/kernels.toml:69
+	case op.SchemeF8: // layout frag of kernels/h200/base/f8/kernels.toml
 		return (int64(rows) + 15) / 16 * ((int64(cols) + 63) / 64) * 1024
-	case op.SchemeF8Block: // layout frag, kernels/h200/base/f8block/kernels.toml:58
+	case op.SchemeF8Block: // layout frag of kernels/h200/base/f8block/kernels.toml
 		return (int64(rows) + 15) / 16 * ((int64(cols)+63)/64*1024 + (int64(cols)+127)/128*4)
-	case op.SchemeNVFP4: // layout frag, kernels/h200/base/nvfp4/kernels.toml:58
+	case op.SchemeNVFP4: // layout frag of kernels/h200/base/nvfp4/kernels.toml
 		return (int64(rows) + 15) / 16 * ((int64(cols) + 63) / 64) * 576
-	case op.SchemeQ6_K: // layout frag, kernels/h200/base/q6_k/kernels.toml:82
+	case op.SchemeQ6_K: // layout frag of kernels/h200/base/q6_k/kernels.toml
 		return (int64(rows) + 15) / 16 * ((int64(cols) + 63) / 64) * 864
 	}
 	return 0

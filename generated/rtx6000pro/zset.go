@@ -15,209 +15,413 @@ import (
 
 var _ bundle.Set = (*Set)(nil)
 
-// Kernels are the entry points of the image, in the order that New takes them.
-var Kernels = [...]string{
-	"atlas_convert",
-	"atlas_copy",
-	"atlas_embedding_bf16",
-	"atlas_embedding_q8_0",
-	"atlas_embedding_q4_0",
-	"atlas_embedding_q4_1",
-	"atlas_embedding_f8",
-	"atlas_embedding_f8block",
-	"atlas_embedding_nvfp4",
-	"atlas_embedding_q6_k",
-	"atlas_expert_down_bf16_few",
-	"atlas_expert_down_bf16_8_0",
-	"atlas_expert_down_bf16_8_1",
-	"atlas_expert_down_bf16_0",
-	"atlas_expert_down_bf16_1",
-	"atlas_expert_down_q8_0_few",
-	"atlas_expert_down_q8_0_tiles_0",
-	"atlas_expert_down_q8_0_tiles_1",
-	"atlas_expert_down_q8_0_0",
-	"atlas_expert_down_q8_0_1",
-	"atlas_expert_down_q4_0_few",
-	"atlas_expert_down_q4_0_tiles_0",
-	"atlas_expert_down_q4_0_tiles_1",
-	"atlas_expert_down_q4_0_0",
-	"atlas_expert_down_q4_0_1",
-	"atlas_expert_down_q4_1_few",
-	"atlas_expert_down_q4_1_tiles_0",
-	"atlas_expert_down_q4_1_tiles_1",
-	"atlas_expert_down_q4_1_0",
-	"atlas_expert_down_q4_1_1",
-	"atlas_expert_down_f8_few",
-	"atlas_expert_down_f8_tiles_0",
-	"atlas_expert_down_f8_tiles_1",
-	"atlas_expert_down_f8_0",
-	"atlas_expert_down_f8_1",
-	"atlas_expert_down_f8block_few",
-	"atlas_expert_down_f8block_tiles_0",
-	"atlas_expert_down_f8block_tiles_1",
-	"atlas_expert_down_f8block_0",
-	"atlas_expert_down_f8block_1",
-	"atlas_expert_down_nvfp4_few",
-	"atlas_expert_down_nvfp4_tiles_0",
-	"atlas_expert_down_nvfp4_tiles_1",
-	"atlas_expert_down_nvfp4_0",
-	"atlas_expert_down_nvfp4_1",
-	"atlas_expert_down_q6_k_few",
-	"atlas_expert_down_q6_k_tiles_0",
-	"atlas_expert_down_q6_k_tiles_1",
-	"atlas_expert_down_q6_k_0",
-	"atlas_expert_down_q6_k_1",
-	"atlas_expert_up_bf16_8",
-	"atlas_expert_up_bf16",
-	"atlas_expert_up_q8_0_few",
-	"atlas_expert_up_q8_0_tiles",
-	"atlas_expert_up_q8_0",
-	"atlas_expert_up_q4_0_few",
-	"atlas_expert_up_q4_0_tiles",
-	"atlas_expert_up_q4_0",
-	"atlas_expert_up_q4_1_few",
-	"atlas_expert_up_q4_1_tiles",
-	"atlas_expert_up_q4_1",
-	"atlas_expert_up_f8_few",
-	"atlas_expert_up_f8_tiles",
-	"atlas_expert_up_f8",
-	"atlas_expert_up_f8block_few",
-	"atlas_expert_up_f8block_tiles",
-	"atlas_expert_up_f8block",
-	"atlas_expert_up_nvfp4_few",
-	"atlas_expert_up_nvfp4_tiles",
-	"atlas_expert_up_nvfp4",
-	"atlas_expert_up_q6_k_few",
-	"atlas_expert_up_q6_k_tiles",
-	"atlas_expert_up_q6_k",
-	"atlas_fill",
-	"atlas_linear_bf16_8",
-	"atlas_linear_bf16_64",
-	"atlas_linear_bf16_tile",
-	"atlas_linear_q8_0_1",
-	"atlas_linear_q8_0_8",
-	"atlas_linear_q8_0_16",
-	"atlas_linear_q8_0_split",
-	"atlas_linear_q8_0",
-	"atlas_linear_q4_0_1",
-	"atlas_linear_q4_0_8",
-	"atlas_linear_q4_0_16",
-	"atlas_linear_q4_0_split",
-	"atlas_linear_q4_0",
-	"atlas_linear_q4_1_1",
-	"atlas_linear_q4_1_8",
-	"atlas_linear_q4_1_16",
-	"atlas_linear_q4_1_split",
-	"atlas_linear_q4_1",
-	"atlas_linear_f8_1",
-	"atlas_linear_f8_8",
-	"atlas_linear_f8_16",
-	"atlas_linear_f8_split",
-	"atlas_linear_f8",
-	"atlas_linear_f8block_1",
-	"atlas_linear_f8block_8",
-	"atlas_linear_f8block_16",
-	"atlas_linear_f8block_split",
-	"atlas_linear_f8block",
-	"atlas_linear_nvfp4_1",
-	"atlas_linear_nvfp4_8",
-	"atlas_linear_nvfp4_16",
-	"atlas_linear_nvfp4_split",
-	"atlas_linear_nvfp4",
-	"atlas_linear_q6_k_1",
-	"atlas_linear_q6_k_8",
-	"atlas_linear_q6_k_16",
-	"atlas_linear_q6_k_split",
-	"atlas_linear_q6_k",
-	"atlas_logits_bf16_8",
-	"atlas_logits_bf16",
-	"atlas_logits_q8_0_8",
-	"atlas_logits_q8_0",
-	"atlas_logits_q4_0_8",
-	"atlas_logits_q4_0",
-	"atlas_logits_q4_1_8",
-	"atlas_logits_q4_1",
-	"atlas_logits_f8_8",
-	"atlas_logits_f8",
-	"atlas_logits_f8block_8",
-	"atlas_logits_f8block",
-	"atlas_logits_nvfp4_8",
-	"atlas_logits_nvfp4",
-	"atlas_logits_q6_k_8",
-	"atlas_logits_q6_k",
-	"atlas_pack_bf16",
-	"atlas_pack_q8_0",
-	"atlas_pack_q4_0",
-	"atlas_pack_q4_1",
-	"atlas_pack_f8",
-	"atlas_pack_f8block",
-	"atlas_pack_nvfp4",
-	"atlas_pack_q6_k",
-	"atlas_attention_few_32_8",
-	"atlas_attention_many_32",
-	"atlas_attention_mixed_32_0",
-	"atlas_attention_mixed_32_1",
-	"atlas_attention_cluster_64_8",
-	"atlas_attention_cluster_64_4",
-	"atlas_attention_shares_64",
-	"atlas_attention_few_64_8",
-	"atlas_attention_many_64",
-	"atlas_attention_mixed_64_0",
-	"atlas_attention_mixed_64_1",
-	"atlas_attention_cluster_128_8",
-	"atlas_attention_cluster_128_4",
-	"atlas_attention_shares_128",
-	"atlas_attention_few_128_8",
-	"atlas_attention_shares_128_16",
-	"atlas_attention_few_128_16",
-	"atlas_attention_many_128",
-	"atlas_attention_mixed_128_0",
-	"atlas_attention_mixed_128_1",
-	"atlas_attention_cluster_256_8",
-	"atlas_attention_cluster_256_4",
-	"atlas_attention_shares_256",
-	"atlas_attention_few_256_8",
-	"atlas_attention_shares_256_16",
-	"atlas_attention_few_256_16",
-	"atlas_attention_many_256",
-	"atlas_attention_mixed_256_0",
-	"atlas_attention_mixed_256_1",
-	"atlas_attention_rows_bf16",
-	"atlas_attention_rows_f32",
-	"atlas_rmsnorm_2048",
-	"atlas_rmsnorm_4096",
-	"atlas_rmsnorm",
-	"atlas_resolve",
-	"atlas_rotary_angles",
-	"atlas_rotary_cache_64",
-	"atlas_rotary_rows_128",
-	"atlas_rotary_few_128",
-	"atlas_rotary_cache_128",
-	"atlas_rotary_cache_256_rows",
-	"atlas_rotary_cache_256",
-	"atlas_rotary_cache_512",
-	"atlas_route_one",
-	"atlas_route_8",
-	"atlas_route_16",
-	"atlas_route_128_0",
-	"atlas_route_128_1",
-	"atlas_route_0",
-	"atlas_route_1",
-	"atlas_route_32_of_512",
-	"atlas_route_of_512_0",
-	"atlas_route_of_512_1",
-	"atlas_sample",
-	"atlas_sample_large",
-	"atlas_swiglu",
-	"atlas_unpack_bf16",
-	"atlas_unpack_q8_0",
-	"atlas_unpack_q4_0",
-	"atlas_unpack_q4_1",
-	"atlas_unpack_f8",
-	"atlas_unpack_f8block",
-	"atlas_unpack_nvfp4",
-	"atlas_unpack_q6_k",
+// Kernels are the entry points of the image, in the order that New takes them. The constants are their places.
+var Kernels = [...]bundle.Kernel{
+	{Name: "atlas_convert"},
+	{Name: "atlas_copy"},
+	{Name: "atlas_embedding_bf16"},
+	{Name: "atlas_embedding_q8_0"},
+	{Name: "atlas_embedding_q4_0"},
+	{Name: "atlas_embedding_q4_1"},
+	{Name: "atlas_embedding_f8"},
+	{Name: "atlas_embedding_f8block"},
+	{Name: "atlas_embedding_nvfp4"},
+	{Name: "atlas_embedding_q6_k"},
+	{Name: "atlas_expert_down_bf16_few"},
+	{Name: "atlas_expert_down_bf16_8_0"},
+	{Name: "atlas_expert_down_bf16_8_1"},
+	{Name: "atlas_expert_down_bf16_0"},
+	{Name: "atlas_expert_down_bf16_1"},
+	{Name: "atlas_expert_down_q8_0_few", MostBlocks: 188},
+	{Name: "atlas_expert_down_q8_0_tiles_0"},
+	{Name: "atlas_expert_down_q8_0_tiles_1"},
+	{Name: "atlas_expert_down_q8_0_0", MostBlocks: 376},
+	{Name: "atlas_expert_down_q8_0_1"},
+	{Name: "atlas_expert_down_q4_0_few", MostBlocks: 188},
+	{Name: "atlas_expert_down_q4_0_tiles_0"},
+	{Name: "atlas_expert_down_q4_0_tiles_1"},
+	{Name: "atlas_expert_down_q4_0_0", MostBlocks: 376},
+	{Name: "atlas_expert_down_q4_0_1"},
+	{Name: "atlas_expert_down_q4_1_few", MostBlocks: 188},
+	{Name: "atlas_expert_down_q4_1_tiles_0"},
+	{Name: "atlas_expert_down_q4_1_tiles_1"},
+	{Name: "atlas_expert_down_q4_1_0", MostBlocks: 376},
+	{Name: "atlas_expert_down_q4_1_1"},
+	{Name: "atlas_expert_down_f8_few", MostBlocks: 188},
+	{Name: "atlas_expert_down_f8_tiles_0"},
+	{Name: "atlas_expert_down_f8_tiles_1"},
+	{Name: "atlas_expert_down_f8_0", MostBlocks: 376},
+	{Name: "atlas_expert_down_f8_1"},
+	{Name: "atlas_expert_down_f8block_few", MostBlocks: 188},
+	{Name: "atlas_expert_down_f8block_tiles_0"},
+	{Name: "atlas_expert_down_f8block_tiles_1"},
+	{Name: "atlas_expert_down_f8block_0", MostBlocks: 376},
+	{Name: "atlas_expert_down_f8block_1"},
+	{Name: "atlas_expert_down_nvfp4_few", MostBlocks: 188},
+	{Name: "atlas_expert_down_nvfp4_tiles_0"},
+	{Name: "atlas_expert_down_nvfp4_tiles_1"},
+	{Name: "atlas_expert_down_nvfp4_0", MostBlocks: 376},
+	{Name: "atlas_expert_down_nvfp4_1"},
+	{Name: "atlas_expert_down_q6_k_few", MostBlocks: 188},
+	{Name: "atlas_expert_down_q6_k_tiles_0"},
+	{Name: "atlas_expert_down_q6_k_tiles_1"},
+	{Name: "atlas_expert_down_q6_k_0", MostBlocks: 376},
+	{Name: "atlas_expert_down_q6_k_1"},
+	{Name: "atlas_expert_up_bf16_8"},
+	{Name: "atlas_expert_up_bf16"},
+	{Name: "atlas_expert_up_q8_0_few"},
+	{Name: "atlas_expert_up_q8_0_tiles"},
+	{Name: "atlas_expert_up_q8_0", MostBlocks: 376},
+	{Name: "atlas_expert_up_q4_0_few"},
+	{Name: "atlas_expert_up_q4_0_tiles"},
+	{Name: "atlas_expert_up_q4_0", MostBlocks: 376},
+	{Name: "atlas_expert_up_q4_1_few"},
+	{Name: "atlas_expert_up_q4_1_tiles"},
+	{Name: "atlas_expert_up_q4_1", MostBlocks: 376},
+	{Name: "atlas_expert_up_f8_few"},
+	{Name: "atlas_expert_up_f8_tiles"},
+	{Name: "atlas_expert_up_f8", MostBlocks: 376},
+	{Name: "atlas_expert_up_f8block_few"},
+	{Name: "atlas_expert_up_f8block_tiles"},
+	{Name: "atlas_expert_up_f8block", MostBlocks: 376},
+	{Name: "atlas_expert_up_nvfp4_few"},
+	{Name: "atlas_expert_up_nvfp4_tiles"},
+	{Name: "atlas_expert_up_nvfp4", MostBlocks: 376},
+	{Name: "atlas_expert_up_q6_k_few"},
+	{Name: "atlas_expert_up_q6_k_tiles"},
+	{Name: "atlas_expert_up_q6_k", MostBlocks: 376},
+	{Name: "atlas_fill"},
+	{Name: "atlas_linear_bf16_8"},
+	{Name: "atlas_linear_bf16_64"},
+	{Name: "atlas_linear_bf16_tile"},
+	{Name: "atlas_linear_q8_0_1", MostBlocks: 188},
+	{Name: "atlas_linear_q8_0_8", MostBlocks: 188},
+	{Name: "atlas_linear_q8_0_16", MostBlocks: 188},
+	{Name: "atlas_linear_q8_0_split"},
+	{Name: "atlas_linear_q8_0"},
+	{Name: "atlas_linear_q4_0_1", MostBlocks: 188},
+	{Name: "atlas_linear_q4_0_8", MostBlocks: 188},
+	{Name: "atlas_linear_q4_0_16", MostBlocks: 188},
+	{Name: "atlas_linear_q4_0_split"},
+	{Name: "atlas_linear_q4_0"},
+	{Name: "atlas_linear_q4_1_1", MostBlocks: 188},
+	{Name: "atlas_linear_q4_1_8", MostBlocks: 188},
+	{Name: "atlas_linear_q4_1_16", MostBlocks: 188},
+	{Name: "atlas_linear_q4_1_split"},
+	{Name: "atlas_linear_q4_1"},
+	{Name: "atlas_linear_f8_1", MostBlocks: 188},
+	{Name: "atlas_linear_f8_8", MostBlocks: 188},
+	{Name: "atlas_linear_f8_16", MostBlocks: 188},
+	{Name: "atlas_linear_f8_split"},
+	{Name: "atlas_linear_f8"},
+	{Name: "atlas_linear_f8block_1", MostBlocks: 188},
+	{Name: "atlas_linear_f8block_8", MostBlocks: 188},
+	{Name: "atlas_linear_f8block_16", MostBlocks: 188},
+	{Name: "atlas_linear_f8block_split"},
+	{Name: "atlas_linear_f8block"},
+	{Name: "atlas_linear_nvfp4_1", MostBlocks: 188},
+	{Name: "atlas_linear_nvfp4_8", MostBlocks: 188},
+	{Name: "atlas_linear_nvfp4_16", MostBlocks: 188},
+	{Name: "atlas_linear_nvfp4_split"},
+	{Name: "atlas_linear_nvfp4"},
+	{Name: "atlas_linear_q6_k_1", MostBlocks: 188},
+	{Name: "atlas_linear_q6_k_8", MostBlocks: 188},
+	{Name: "atlas_linear_q6_k_16", MostBlocks: 188},
+	{Name: "atlas_linear_q6_k_split"},
+	{Name: "atlas_linear_q6_k"},
+	{Name: "atlas_logits_bf16_8"},
+	{Name: "atlas_logits_bf16"},
+	{Name: "atlas_logits_q8_0_8", MostBlocks: 188},
+	{Name: "atlas_logits_q8_0"},
+	{Name: "atlas_logits_q4_0_8", MostBlocks: 188},
+	{Name: "atlas_logits_q4_0"},
+	{Name: "atlas_logits_q4_1_8", MostBlocks: 188},
+	{Name: "atlas_logits_q4_1"},
+	{Name: "atlas_logits_f8_8", MostBlocks: 188},
+	{Name: "atlas_logits_f8"},
+	{Name: "atlas_logits_f8block_8", MostBlocks: 188},
+	{Name: "atlas_logits_f8block"},
+	{Name: "atlas_logits_nvfp4_8", MostBlocks: 188},
+	{Name: "atlas_logits_nvfp4"},
+	{Name: "atlas_logits_q6_k_8", MostBlocks: 188},
+	{Name: "atlas_logits_q6_k"},
+	{Name: "atlas_pack_bf16"},
+	{Name: "atlas_pack_q8_0"},
+	{Name: "atlas_pack_q4_0"},
+	{Name: "atlas_pack_q4_1"},
+	{Name: "atlas_pack_f8"},
+	{Name: "atlas_pack_f8block"},
+	{Name: "atlas_pack_nvfp4"},
+	{Name: "atlas_pack_q6_k"},
+	{Name: "atlas_attention_few_32_8", MostBlocks: 188},
+	{Name: "atlas_attention_many_32"},
+	{Name: "atlas_attention_mixed_32_0", MostBlocks: 188},
+	{Name: "atlas_attention_mixed_32_1"},
+	{Name: "atlas_attention_cluster_64_8"},
+	{Name: "atlas_attention_cluster_64_4"},
+	{Name: "atlas_attention_shares_64", MostBlocks: 188},
+	{Name: "atlas_attention_few_64_8", MostBlocks: 188},
+	{Name: "atlas_attention_many_64"},
+	{Name: "atlas_attention_mixed_64_0", MostBlocks: 188},
+	{Name: "atlas_attention_mixed_64_1"},
+	{Name: "atlas_attention_cluster_128_8"},
+	{Name: "atlas_attention_cluster_128_4"},
+	{Name: "atlas_attention_shares_128", MostBlocks: 188},
+	{Name: "atlas_attention_few_128_8", MostBlocks: 188},
+	{Name: "atlas_attention_shares_128_16", MostBlocks: 188},
+	{Name: "atlas_attention_few_128_16", MostBlocks: 188},
+	{Name: "atlas_attention_many_128"},
+	{Name: "atlas_attention_mixed_128_0", MostBlocks: 188},
+	{Name: "atlas_attention_mixed_128_1"},
+	{Name: "atlas_attention_cluster_256_8"},
+	{Name: "atlas_attention_cluster_256_4"},
+	{Name: "atlas_attention_shares_256", MostBlocks: 188},
+	{Name: "atlas_attention_few_256_8", MostBlocks: 188},
+	{Name: "atlas_attention_shares_256_16", MostBlocks: 188},
+	{Name: "atlas_attention_few_256_16", MostBlocks: 188},
+	{Name: "atlas_attention_many_256"},
+	{Name: "atlas_attention_mixed_256_0", MostBlocks: 188},
+	{Name: "atlas_attention_mixed_256_1"},
+	{Name: "atlas_attention_rows_bf16"},
+	{Name: "atlas_attention_rows_f32"},
+	{Name: "atlas_rmsnorm_2048"},
+	{Name: "atlas_rmsnorm_4096"},
+	{Name: "atlas_rmsnorm"},
+	{Name: "atlas_resolve"},
+	{Name: "atlas_rotary_angles"},
+	{Name: "atlas_rotary_cache_64"},
+	{Name: "atlas_rotary_rows_128"},
+	{Name: "atlas_rotary_few_128"},
+	{Name: "atlas_rotary_cache_128"},
+	{Name: "atlas_rotary_cache_256_rows"},
+	{Name: "atlas_rotary_cache_256"},
+	{Name: "atlas_rotary_cache_512"},
+	{Name: "atlas_route_one"},
+	{Name: "atlas_route_8"},
+	{Name: "atlas_route_16"},
+	{Name: "atlas_route_128_0"},
+	{Name: "atlas_route_128_1"},
+	{Name: "atlas_route_0"},
+	{Name: "atlas_route_1"},
+	{Name: "atlas_route_32_of_512"},
+	{Name: "atlas_route_of_512_0"},
+	{Name: "atlas_route_of_512_1"},
+	{Name: "atlas_sample"},
+	{Name: "atlas_sample_large"},
+	{Name: "atlas_swiglu"},
+	{Name: "atlas_unpack_bf16"},
+	{Name: "atlas_unpack_q8_0"},
+	{Name: "atlas_unpack_q4_0"},
+	{Name: "atlas_unpack_q4_1"},
+	{Name: "atlas_unpack_f8"},
+	{Name: "atlas_unpack_f8block"},
+	{Name: "atlas_unpack_nvfp4"},
+	{Name: "atlas_unpack_q6_k"},
 }
+
+const (
+	_ = iota - 1
+	kernelConvert
+	kernelCopy
+	kernelEmbeddingBf16
+	kernelEmbeddingQ8_0
+	kernelEmbeddingQ4_0
+	kernelEmbeddingQ4_1
+	kernelEmbeddingF8
+	kernelEmbeddingF8block
+	kernelEmbeddingNvfp4
+	kernelEmbeddingQ6K
+	kernelExpertDownBf16Few
+	kernelExpertDownBf16_8_0
+	kernelExpertDownBf16_8_1
+	kernelExpertDownBf16_0
+	kernelExpertDownBf16_1
+	kernelExpertDownQ8_0Few
+	kernelExpertDownQ8_0Tiles_0
+	kernelExpertDownQ8_0Tiles_1
+	kernelExpertDownQ8_0_0
+	kernelExpertDownQ8_0_1
+	kernelExpertDownQ4_0Few
+	kernelExpertDownQ4_0Tiles_0
+	kernelExpertDownQ4_0Tiles_1
+	kernelExpertDownQ4_0_0
+	kernelExpertDownQ4_0_1
+	kernelExpertDownQ4_1Few
+	kernelExpertDownQ4_1Tiles_0
+	kernelExpertDownQ4_1Tiles_1
+	kernelExpertDownQ4_1_0
+	kernelExpertDownQ4_1_1
+	kernelExpertDownF8Few
+	kernelExpertDownF8Tiles_0
+	kernelExpertDownF8Tiles_1
+	kernelExpertDownF8_0
+	kernelExpertDownF8_1
+	kernelExpertDownF8blockFew
+	kernelExpertDownF8blockTiles_0
+	kernelExpertDownF8blockTiles_1
+	kernelExpertDownF8block_0
+	kernelExpertDownF8block_1
+	kernelExpertDownNvfp4Few
+	kernelExpertDownNvfp4Tiles_0
+	kernelExpertDownNvfp4Tiles_1
+	kernelExpertDownNvfp4_0
+	kernelExpertDownNvfp4_1
+	kernelExpertDownQ6KFew
+	kernelExpertDownQ6KTiles_0
+	kernelExpertDownQ6KTiles_1
+	kernelExpertDownQ6K_0
+	kernelExpertDownQ6K_1
+	kernelExpertUpBf16_8
+	kernelExpertUpBf16
+	kernelExpertUpQ8_0Few
+	kernelExpertUpQ8_0Tiles
+	kernelExpertUpQ8_0
+	kernelExpertUpQ4_0Few
+	kernelExpertUpQ4_0Tiles
+	kernelExpertUpQ4_0
+	kernelExpertUpQ4_1Few
+	kernelExpertUpQ4_1Tiles
+	kernelExpertUpQ4_1
+	kernelExpertUpF8Few
+	kernelExpertUpF8Tiles
+	kernelExpertUpF8
+	kernelExpertUpF8blockFew
+	kernelExpertUpF8blockTiles
+	kernelExpertUpF8block
+	kernelExpertUpNvfp4Few
+	kernelExpertUpNvfp4Tiles
+	kernelExpertUpNvfp4
+	kernelExpertUpQ6KFew
+	kernelExpertUpQ6KTiles
+	kernelExpertUpQ6K
+	kernelFill
+	kernelLinearBf16_8
+	kernelLinearBf16_64
+	kernelLinearBf16Tile
+	kernelLinearQ8_0_1
+	kernelLinearQ8_0_8
+	kernelLinearQ8_0_16
+	kernelLinearQ8_0Split
+	kernelLinearQ8_0
+	kernelLinearQ4_0_1
+	kernelLinearQ4_0_8
+	kernelLinearQ4_0_16
+	kernelLinearQ4_0Split
+	kernelLinearQ4_0
+	kernelLinearQ4_1_1
+	kernelLinearQ4_1_8
+	kernelLinearQ4_1_16
+	kernelLinearQ4_1Split
+	kernelLinearQ4_1
+	kernelLinearF8_1
+	kernelLinearF8_8
+	kernelLinearF8_16
+	kernelLinearF8Split
+	kernelLinearF8
+	kernelLinearF8block_1
+	kernelLinearF8block_8
+	kernelLinearF8block_16
+	kernelLinearF8blockSplit
+	kernelLinearF8block
+	kernelLinearNvfp4_1
+	kernelLinearNvfp4_8
+	kernelLinearNvfp4_16
+	kernelLinearNvfp4Split
+	kernelLinearNvfp4
+	kernelLinearQ6K_1
+	kernelLinearQ6K_8
+	kernelLinearQ6K_16
+	kernelLinearQ6KSplit
+	kernelLinearQ6K
+	kernelLogitsBf16_8
+	kernelLogitsBf16
+	kernelLogitsQ8_0_8
+	kernelLogitsQ8_0
+	kernelLogitsQ4_0_8
+	kernelLogitsQ4_0
+	kernelLogitsQ4_1_8
+	kernelLogitsQ4_1
+	kernelLogitsF8_8
+	kernelLogitsF8
+	kernelLogitsF8block_8
+	kernelLogitsF8block
+	kernelLogitsNvfp4_8
+	kernelLogitsNvfp4
+	kernelLogitsQ6K_8
+	kernelLogitsQ6K
+	kernelPackBf16
+	kernelPackQ8_0
+	kernelPackQ4_0
+	kernelPackQ4_1
+	kernelPackF8
+	kernelPackF8block
+	kernelPackNvfp4
+	kernelPackQ6K
+	kernelAttentionFew_32_8
+	kernelAttentionMany_32
+	kernelAttentionMixed_32_0
+	kernelAttentionMixed_32_1
+	kernelAttentionCluster_64_8
+	kernelAttentionCluster_64_4
+	kernelAttentionShares_64
+	kernelAttentionFew_64_8
+	kernelAttentionMany_64
+	kernelAttentionMixed_64_0
+	kernelAttentionMixed_64_1
+	kernelAttentionCluster_128_8
+	kernelAttentionCluster_128_4
+	kernelAttentionShares_128
+	kernelAttentionFew_128_8
+	kernelAttentionShares_128_16
+	kernelAttentionFew_128_16
+	kernelAttentionMany_128
+	kernelAttentionMixed_128_0
+	kernelAttentionMixed_128_1
+	kernelAttentionCluster_256_8
+	kernelAttentionCluster_256_4
+	kernelAttentionShares_256
+	kernelAttentionFew_256_8
+	kernelAttentionShares_256_16
+	kernelAttentionFew_256_16
+	kernelAttentionMany_256
+	kernelAttentionMixed_256_0
+	kernelAttentionMixed_256_1
+	kernelAttentionRowsBf16
+	kernelAttentionRowsF32
+	kernelRmsnorm_2048
+	kernelRmsnorm_4096
+	kernelRmsnorm
+	kernelResolve
+	kernelRotaryAngles
+	kernelRotaryCache_64
+	kernelRotaryRows_128
+	kernelRotaryFew_128
+	kernelRotaryCache_128
+	kernelRotaryCache_256Rows
+	kernelRotaryCache_256
+	kernelRotaryCache_512
+	kernelRouteOne
+	kernelRoute_8
+	kernelRoute_16
+	kernelRoute_128_0
+	kernelRoute_128_1
+	kernelRoute_0
+	kernelRoute_1
+	kernelRoute_32Of_512
+	kernelRouteOf_512_0
+	kernelRouteOf_512_1
+	kernelSample
+	kernelSampleLarge
+	kernelSwiglu
+	kernelUnpackBf16
+	kernelUnpackQ8_0
+	kernelUnpackQ4_0
+	kernelUnpackQ4_1
+	kernelUnpackF8
+	kernelUnpackF8block
+	kernelUnpackNvfp4
+	kernelUnpackQ6K
+)
 
 // Set is the kernels of rtx6000pro, loaded.
 type Set struct {
@@ -235,18 +439,18 @@ func New(kernels []op.Kernel, has func(feature string) bool) *Set {
 // Swap takes loaded entry points in the place of those that are launched now, in the same order.
 func (s *Set) Swap(kernels []op.Kernel) { s.kernels = [len(Kernels)]op.Kernel(kernels) }
 
-// Convert: kernels/lib/cuda/base.toml:235.
+// Convert: kernels/lib/cuda/base.toml.
 func (s *Set) Convert(q op.Stream, a op.Convert) {
 	s.launchConvert(q, a)
 }
 
-// Copy: kernels/lib/cuda/base.toml:219.
+// Copy: kernels/lib/cuda/base.toml.
 func (s *Set) Copy(q op.Stream, a op.Copy) {
 	s.launchCopy(q, a)
 }
 
-// Embedding: kernels/lib/cuda/bf16.toml:24;
-// kernels/lib/cuda/frag_pack.toml:19.
+// Embedding: kernels/lib/cuda/bf16.toml,
+// kernels/lib/cuda/frag_pack.toml.
 func (s *Set) Embedding(q op.Stream, a op.Embedding) {
 	switch a.W.Scheme {
 	case op.SchemeBF16:
@@ -270,8 +474,8 @@ func (s *Set) Embedding(q op.Stream, a op.Embedding) {
 	}
 }
 
-// ExpertDown: kernels/lib/cuda/bf16.toml:100, 110, 126;
-// kernels/lib/cuda/frag.toml:136, 148, 166.
+// ExpertDown: kernels/lib/cuda/bf16.toml,
+// kernels/lib/cuda/frag.toml.
 func (s *Set) ExpertDown(q op.Stream, a op.ExpertDown) {
 	switch a.W.Scheme {
 	case op.SchemeBF16:
@@ -361,8 +565,8 @@ func (s *Set) ExpertDownNorm(q op.Stream, a op.ExpertDownNorm) bool {
 	return false
 }
 
-// ExpertUp: kernels/lib/cuda/bf16.toml:81, 91;
-// kernels/lib/cuda/frag.toml:101, 113, 125.
+// ExpertUp: kernels/lib/cuda/bf16.toml,
+// kernels/lib/cuda/frag.toml.
 func (s *Set) ExpertUp(q op.Stream, a op.ExpertUp) {
 	switch a.W.Scheme {
 	case op.SchemeBF16:
@@ -440,7 +644,7 @@ func (s *Set) ExpertUp(q op.Stream, a op.ExpertUp) {
 	}
 }
 
-// Fill: kernels/lib/cuda/base.toml:227.
+// Fill: kernels/lib/cuda/base.toml.
 func (s *Set) Fill(q op.Stream, a op.Fill) {
 	s.launchFill(q, a)
 }
@@ -450,8 +654,8 @@ func (s *Set) GatedLinear(q op.Stream, a op.GatedLinear) bool {
 	return false
 }
 
-// Linear: kernels/lib/cuda/bf16.toml:33, 43, 53;
-// kernels/lib/cuda/frag.toml:14, 27, 40, 53, 66.
+// Linear: kernels/lib/cuda/bf16.toml,
+// kernels/lib/cuda/frag.toml.
 func (s *Set) Linear(q op.Stream, a op.Linear) {
 	switch a.W.Scheme {
 	case op.SchemeBF16:
@@ -564,8 +768,8 @@ func (s *Set) LinearAdd(q op.Stream, a op.LinearAdd) bool {
 	return false
 }
 
-// Logits: kernels/lib/cuda/bf16.toml:62, 72;
-// kernels/lib/cuda/frag.toml:77, 90.
+// Logits: kernels/lib/cuda/bf16.toml,
+// kernels/lib/cuda/frag.toml.
 func (s *Set) Logits(q op.Stream, a op.Logits) {
 	switch a.W.Scheme {
 	case op.SchemeBF16:
@@ -644,8 +848,8 @@ func (s *Set) NormRouteUp(q op.Stream, a op.NormRouteUp) bool {
 	return false
 }
 
-// Pack: kernels/lib/cuda/bf16.toml:8;
-// kernels/lib/cuda/frag_pack.toml:3.
+// Pack: kernels/lib/cuda/bf16.toml,
+// kernels/lib/cuda/frag_pack.toml.
 func (s *Set) Pack(q op.Stream, a op.Pack) {
 	switch a.W.Scheme {
 	case op.SchemeBF16:
@@ -669,7 +873,7 @@ func (s *Set) Pack(q op.Stream, a op.Pack) {
 	}
 }
 
-// PagedAttention: kernels/lib/cuda/attention.toml:4, 17, 30, 51, 64, 77, 90, 103, 116, 137, 150, 163, 176, 189, 202, 215, 228, 249, 263, 277, 290, 303, 316, 330, 343, 364, 373.
+// PagedAttention: kernels/lib/cuda/attention.toml.
 func (s *Set) PagedAttention(q op.Stream, a op.PagedAttention) {
 	switch {
 	case a.KVType == op.BF16 && a.HeadDim == 32 && int64(a.QPitch)%8 == 0 && (int64(a.Rows) <= 2*int64(a.Seqs) || int64(a.Rows)*int64(a.Heads) <= 4096):
@@ -729,7 +933,7 @@ func (s *Set) PagedAttention(q op.Stream, a op.PagedAttention) {
 	}
 }
 
-// RMSNorm: kernels/lib/cuda/base.toml:4, 14, 24.
+// RMSNorm: kernels/lib/cuda/base.toml.
 func (s *Set) RMSNorm(q op.Stream, a op.RMSNorm) {
 	switch {
 	case a.Cols <= 2048:
@@ -741,17 +945,17 @@ func (s *Set) RMSNorm(q op.Stream, a op.RMSNorm) {
 	}
 }
 
-// Resolve: kernels/lib/cuda/base.toml:243.
+// Resolve: kernels/lib/cuda/base.toml.
 func (s *Set) Resolve(q op.Stream, a op.Resolve) {
 	s.launchResolve(q, a)
 }
 
-// RotaryAngles: kernels/lib/cuda/base.toml:41.
+// RotaryAngles: kernels/lib/cuda/base.toml.
 func (s *Set) RotaryAngles(q op.Stream, a op.RotaryAngles) {
 	s.launchRotaryAngles(q, a)
 }
 
-// RotaryCache: kernels/lib/cuda/base.toml:49, 58, 68, 78, 88, 98, 108.
+// RotaryCache: kernels/lib/cuda/base.toml.
 func (s *Set) RotaryCache(q op.Stream, a op.RotaryCache) {
 	switch {
 	case a.HeadDim <= 64:
@@ -771,7 +975,7 @@ func (s *Set) RotaryCache(q op.Stream, a op.RotaryCache) {
 	}
 }
 
-// Route: kernels/lib/cuda/base.toml:116, 125, 134, 143, 158, 173, 182.
+// Route: kernels/lib/cuda/base.toml.
 func (s *Set) Route(q op.Stream, a op.Route) {
 	switch {
 	case a.Rows == 1 && a.Experts <= 128:
@@ -791,7 +995,7 @@ func (s *Set) Route(q op.Stream, a op.Route) {
 	}
 }
 
-// Sample: kernels/lib/cuda/base.toml:196, 208.
+// Sample: kernels/lib/cuda/base.toml.
 func (s *Set) Sample(q op.Stream, a op.Sample) {
 	switch {
 	case a.Vocab <= 153600:
@@ -801,13 +1005,13 @@ func (s *Set) Sample(q op.Stream, a op.Sample) {
 	}
 }
 
-// SwiGLU: kernels/lib/cuda/base.toml:33.
+// SwiGLU: kernels/lib/cuda/base.toml.
 func (s *Set) SwiGLU(q op.Stream, a op.SwiGLU) {
 	s.launchSwiglu(q, a)
 }
 
-// Unpack: kernels/lib/cuda/bf16.toml:16;
-// kernels/lib/cuda/frag_pack.toml:11.
+// Unpack: kernels/lib/cuda/bf16.toml,
+// kernels/lib/cuda/frag_pack.toml.
 func (s *Set) Unpack(q op.Stream, a op.Unpack) {
 	switch a.W.Scheme {
 	case op.SchemeBF16:
@@ -831,1517 +1035,1517 @@ func (s *Set) Unpack(q op.Stream, a op.Unpack) {
 	}
 }
 
-// launchConvert: kernels/lib/cuda/base.toml:235.
+// launchConvert: kernels/lib/cuda/base.toml.
 func (s *Set) launchConvert(q op.Stream, a op.Convert) {
 	if g := (op.Grid{X: uint32((a.Count + 1023) / 1024), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Convert)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[0], g)
+		q.Launch(s.kernels[kernelConvert], g)
 	}
 }
 
-// launchCopy: kernels/lib/cuda/base.toml:219.
+// launchCopy: kernels/lib/cuda/base.toml.
 func (s *Set) launchCopy(q op.Stream, a op.Copy) {
 	if g := (op.Grid{X: uint32((a.Bytes + 16383) / 16384), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Copy)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[1], g)
+		q.Launch(s.kernels[kernelCopy], g)
 	}
 }
 
-// launchEmbeddingBf16: kernels/lib/cuda/bf16.toml:24.
+// launchEmbeddingBf16: kernels/lib/cuda/bf16.toml.
 func (s *Set) launchEmbeddingBf16(q op.Stream, a op.Embedding) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Embedding)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[2], g)
+		q.Launch(s.kernels[kernelEmbeddingBf16], g)
 	}
 }
 
-// launchEmbeddingQ8_0: kernels/lib/cuda/frag_pack.toml:19.
+// launchEmbeddingQ8_0: kernels/lib/cuda/frag_pack.toml.
 func (s *Set) launchEmbeddingQ8_0(q op.Stream, a op.Embedding) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Embedding)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[3], g)
+		q.Launch(s.kernels[kernelEmbeddingQ8_0], g)
 	}
 }
 
-// launchEmbeddingQ4_0: kernels/lib/cuda/frag_pack.toml:19.
+// launchEmbeddingQ4_0: kernels/lib/cuda/frag_pack.toml.
 func (s *Set) launchEmbeddingQ4_0(q op.Stream, a op.Embedding) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Embedding)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[4], g)
+		q.Launch(s.kernels[kernelEmbeddingQ4_0], g)
 	}
 }
 
-// launchEmbeddingQ4_1: kernels/lib/cuda/frag_pack.toml:19.
+// launchEmbeddingQ4_1: kernels/lib/cuda/frag_pack.toml.
 func (s *Set) launchEmbeddingQ4_1(q op.Stream, a op.Embedding) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Embedding)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[5], g)
+		q.Launch(s.kernels[kernelEmbeddingQ4_1], g)
 	}
 }
 
-// launchEmbeddingF8: kernels/lib/cuda/frag_pack.toml:19.
+// launchEmbeddingF8: kernels/lib/cuda/frag_pack.toml.
 func (s *Set) launchEmbeddingF8(q op.Stream, a op.Embedding) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Embedding)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[6], g)
+		q.Launch(s.kernels[kernelEmbeddingF8], g)
 	}
 }
 
-// launchEmbeddingF8block: kernels/lib/cuda/frag_pack.toml:19.
+// launchEmbeddingF8block: kernels/lib/cuda/frag_pack.toml.
 func (s *Set) launchEmbeddingF8block(q op.Stream, a op.Embedding) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Embedding)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[7], g)
+		q.Launch(s.kernels[kernelEmbeddingF8block], g)
 	}
 }
 
-// launchEmbeddingNvfp4: kernels/lib/cuda/frag_pack.toml:19.
+// launchEmbeddingNvfp4: kernels/lib/cuda/frag_pack.toml.
 func (s *Set) launchEmbeddingNvfp4(q op.Stream, a op.Embedding) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Embedding)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[8], g)
+		q.Launch(s.kernels[kernelEmbeddingNvfp4], g)
 	}
 }
 
-// launchEmbeddingQ6K: kernels/lib/cuda/frag_pack.toml:19.
+// launchEmbeddingQ6K: kernels/lib/cuda/frag_pack.toml.
 func (s *Set) launchEmbeddingQ6K(q op.Stream, a op.Embedding) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Embedding)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[9], g)
+		q.Launch(s.kernels[kernelEmbeddingQ6K], g)
 	}
 }
 
-// launchExpertDownBf16Few: kernels/lib/cuda/bf16.toml:100, order strip.
+// launchExpertDownBf16Few: kernels/lib/cuda/bf16.toml, order strip.
 func (s *Set) launchExpertDownBf16Few(q op.Stream, a op.ExpertDown) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.ExpertDown)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[10], g)
+		q.Launch(s.kernels[kernelExpertDownBf16Few], g)
 	}
 }
 
-// launchExpertDownBf16_8: kernels/lib/cuda/bf16.toml:110, order strip.
+// launchExpertDownBf16_8: kernels/lib/cuda/bf16.toml, order strip.
 func (s *Set) launchExpertDownBf16_8(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 63) / 64), Y: uint32(min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/8)), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[11], g)
+		q.Launch(s.kernels[kernelExpertDownBf16_8_0], g)
 	}
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 255) / 256), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[12], g)
+		q.Launch(s.kernels[kernelExpertDownBf16_8_1], g)
 	}
 }
 
-// launchExpertDownBf16: kernels/lib/cuda/bf16.toml:126, order strip.
+// launchExpertDownBf16: kernels/lib/cuda/bf16.toml, order strip.
 func (s *Set) launchExpertDownBf16(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 63) / 64), Y: uint32(min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/32)), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[13], g)
+		q.Launch(s.kernels[kernelExpertDownBf16_0], g)
 	}
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 255) / 256), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[14], g)
+		q.Launch(s.kernels[kernelExpertDownBf16_1], g)
 	}
 }
 
-// launchExpertDownQ8_0Few: kernels/lib/cuda/frag.toml:136, order few.
+// launchExpertDownQ8_0Few: kernels/lib/cuda/frag.toml, order few.
 func (s *Set) launchExpertDownQ8_0Few(q op.Stream, a op.ExpertDown) {
 	if g := (op.Grid{X: uint32(min(188, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertDown)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[15], g)
+		q.Launch(s.kernels[kernelExpertDownQ8_0Few], g)
 	}
 }
 
-// launchExpertDownQ8_0Tiles: kernels/lib/cuda/frag.toml:148, order few.
+// launchExpertDownQ8_0Tiles: kernels/lib/cuda/frag.toml, order few.
 func (s *Set) launchExpertDownQ8_0Tiles(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[16], op.Grid{X: 188, Y: 1, Z: 1})
+	q.Launch(s.kernels[kernelExpertDownQ8_0Tiles_0], op.Grid{X: 188, Y: 1, Z: 1})
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 1023) / 1024), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[17], g)
+		q.Launch(s.kernels[kernelExpertDownQ8_0Tiles_1], g)
 	}
 }
 
-// launchExpertDownQ8_0: kernels/lib/cuda/frag.toml:166, order few.
+// launchExpertDownQ8_0: kernels/lib/cuda/frag.toml, order few.
 func (s *Set) launchExpertDownQ8_0(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	if g := (op.Grid{X: uint32(min(2*188, (int64(a.W.Rows)+127)/128*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/64))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[18], g)
+		q.Launch(s.kernels[kernelExpertDownQ8_0_0], g)
 	}
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 1023) / 1024), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[19], g)
+		q.Launch(s.kernels[kernelExpertDownQ8_0_1], g)
 	}
 }
 
-// launchExpertDownQ4_0Few: kernels/lib/cuda/frag.toml:136, order few.
+// launchExpertDownQ4_0Few: kernels/lib/cuda/frag.toml, order few.
 func (s *Set) launchExpertDownQ4_0Few(q op.Stream, a op.ExpertDown) {
 	if g := (op.Grid{X: uint32(min(188, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertDown)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[20], g)
+		q.Launch(s.kernels[kernelExpertDownQ4_0Few], g)
 	}
 }
 
-// launchExpertDownQ4_0Tiles: kernels/lib/cuda/frag.toml:148, order few.
+// launchExpertDownQ4_0Tiles: kernels/lib/cuda/frag.toml, order few.
 func (s *Set) launchExpertDownQ4_0Tiles(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[21], op.Grid{X: 188, Y: 1, Z: 1})
+	q.Launch(s.kernels[kernelExpertDownQ4_0Tiles_0], op.Grid{X: 188, Y: 1, Z: 1})
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 1023) / 1024), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[22], g)
+		q.Launch(s.kernels[kernelExpertDownQ4_0Tiles_1], g)
 	}
 }
 
-// launchExpertDownQ4_0: kernels/lib/cuda/frag.toml:166, order few.
+// launchExpertDownQ4_0: kernels/lib/cuda/frag.toml, order few.
 func (s *Set) launchExpertDownQ4_0(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	if g := (op.Grid{X: uint32(min(2*188, (int64(a.W.Rows)+127)/128*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/64))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[23], g)
+		q.Launch(s.kernels[kernelExpertDownQ4_0_0], g)
 	}
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 1023) / 1024), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[24], g)
+		q.Launch(s.kernels[kernelExpertDownQ4_0_1], g)
 	}
 }
 
-// launchExpertDownQ4_1Few: kernels/lib/cuda/frag.toml:136, order few.
+// launchExpertDownQ4_1Few: kernels/lib/cuda/frag.toml, order few.
 func (s *Set) launchExpertDownQ4_1Few(q op.Stream, a op.ExpertDown) {
 	if g := (op.Grid{X: uint32(min(188, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertDown)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[25], g)
+		q.Launch(s.kernels[kernelExpertDownQ4_1Few], g)
 	}
 }
 
-// launchExpertDownQ4_1Tiles: kernels/lib/cuda/frag.toml:148, order few.
+// launchExpertDownQ4_1Tiles: kernels/lib/cuda/frag.toml, order few.
 func (s *Set) launchExpertDownQ4_1Tiles(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[26], op.Grid{X: 188, Y: 1, Z: 1})
+	q.Launch(s.kernels[kernelExpertDownQ4_1Tiles_0], op.Grid{X: 188, Y: 1, Z: 1})
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 1023) / 1024), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[27], g)
+		q.Launch(s.kernels[kernelExpertDownQ4_1Tiles_1], g)
 	}
 }
 
-// launchExpertDownQ4_1: kernels/lib/cuda/frag.toml:166, order few.
+// launchExpertDownQ4_1: kernels/lib/cuda/frag.toml, order few.
 func (s *Set) launchExpertDownQ4_1(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	if g := (op.Grid{X: uint32(min(2*188, (int64(a.W.Rows)+127)/128*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/64))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[28], g)
+		q.Launch(s.kernels[kernelExpertDownQ4_1_0], g)
 	}
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 1023) / 1024), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[29], g)
+		q.Launch(s.kernels[kernelExpertDownQ4_1_1], g)
 	}
 }
 
-// launchExpertDownF8Few: kernels/lib/cuda/frag.toml:136, order few.
+// launchExpertDownF8Few: kernels/lib/cuda/frag.toml, order few.
 func (s *Set) launchExpertDownF8Few(q op.Stream, a op.ExpertDown) {
 	if g := (op.Grid{X: uint32(min(188, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertDown)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[30], g)
+		q.Launch(s.kernels[kernelExpertDownF8Few], g)
 	}
 }
 
-// launchExpertDownF8Tiles: kernels/lib/cuda/frag.toml:148, order few.
+// launchExpertDownF8Tiles: kernels/lib/cuda/frag.toml, order few.
 func (s *Set) launchExpertDownF8Tiles(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[31], op.Grid{X: 188, Y: 1, Z: 1})
+	q.Launch(s.kernels[kernelExpertDownF8Tiles_0], op.Grid{X: 188, Y: 1, Z: 1})
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 1023) / 1024), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[32], g)
+		q.Launch(s.kernels[kernelExpertDownF8Tiles_1], g)
 	}
 }
 
-// launchExpertDownF8: kernels/lib/cuda/frag.toml:166, order few.
+// launchExpertDownF8: kernels/lib/cuda/frag.toml, order few.
 func (s *Set) launchExpertDownF8(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	if g := (op.Grid{X: uint32(min(2*188, (int64(a.W.Rows)+127)/128*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/64))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[33], g)
+		q.Launch(s.kernels[kernelExpertDownF8_0], g)
 	}
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 1023) / 1024), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[34], g)
+		q.Launch(s.kernels[kernelExpertDownF8_1], g)
 	}
 }
 
-// launchExpertDownF8blockFew: kernels/lib/cuda/frag.toml:136, order few.
+// launchExpertDownF8blockFew: kernels/lib/cuda/frag.toml, order few.
 func (s *Set) launchExpertDownF8blockFew(q op.Stream, a op.ExpertDown) {
 	if g := (op.Grid{X: uint32(min(188, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertDown)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[35], g)
+		q.Launch(s.kernels[kernelExpertDownF8blockFew], g)
 	}
 }
 
-// launchExpertDownF8blockTiles: kernels/lib/cuda/frag.toml:148, order few.
+// launchExpertDownF8blockTiles: kernels/lib/cuda/frag.toml, order few.
 func (s *Set) launchExpertDownF8blockTiles(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[36], op.Grid{X: 188, Y: 1, Z: 1})
+	q.Launch(s.kernels[kernelExpertDownF8blockTiles_0], op.Grid{X: 188, Y: 1, Z: 1})
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 1023) / 1024), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[37], g)
+		q.Launch(s.kernels[kernelExpertDownF8blockTiles_1], g)
 	}
 }
 
-// launchExpertDownF8block: kernels/lib/cuda/frag.toml:166, order few.
+// launchExpertDownF8block: kernels/lib/cuda/frag.toml, order few.
 func (s *Set) launchExpertDownF8block(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	if g := (op.Grid{X: uint32(min(2*188, (int64(a.W.Rows)+127)/128*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/64))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[38], g)
+		q.Launch(s.kernels[kernelExpertDownF8block_0], g)
 	}
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 1023) / 1024), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[39], g)
+		q.Launch(s.kernels[kernelExpertDownF8block_1], g)
 	}
 }
 
-// launchExpertDownNvfp4Few: kernels/lib/cuda/frag.toml:136, order few.
+// launchExpertDownNvfp4Few: kernels/lib/cuda/frag.toml, order few.
 func (s *Set) launchExpertDownNvfp4Few(q op.Stream, a op.ExpertDown) {
 	if g := (op.Grid{X: uint32(min(188, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertDown)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[40], g)
+		q.Launch(s.kernels[kernelExpertDownNvfp4Few], g)
 	}
 }
 
-// launchExpertDownNvfp4Tiles: kernels/lib/cuda/frag.toml:148, order few.
+// launchExpertDownNvfp4Tiles: kernels/lib/cuda/frag.toml, order few.
 func (s *Set) launchExpertDownNvfp4Tiles(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[41], op.Grid{X: 188, Y: 1, Z: 1})
+	q.Launch(s.kernels[kernelExpertDownNvfp4Tiles_0], op.Grid{X: 188, Y: 1, Z: 1})
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 1023) / 1024), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[42], g)
+		q.Launch(s.kernels[kernelExpertDownNvfp4Tiles_1], g)
 	}
 }
 
-// launchExpertDownNvfp4: kernels/lib/cuda/frag.toml:166, order few.
+// launchExpertDownNvfp4: kernels/lib/cuda/frag.toml, order few.
 func (s *Set) launchExpertDownNvfp4(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	if g := (op.Grid{X: uint32(min(2*188, (int64(a.W.Rows)+127)/128*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/64))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[43], g)
+		q.Launch(s.kernels[kernelExpertDownNvfp4_0], g)
 	}
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 1023) / 1024), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[44], g)
+		q.Launch(s.kernels[kernelExpertDownNvfp4_1], g)
 	}
 }
 
-// launchExpertDownQ6KFew: kernels/lib/cuda/frag.toml:136, order few.
+// launchExpertDownQ6KFew: kernels/lib/cuda/frag.toml, order few.
 func (s *Set) launchExpertDownQ6KFew(q op.Stream, a op.ExpertDown) {
 	if g := (op.Grid{X: uint32(min(188, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertDown)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[45], g)
+		q.Launch(s.kernels[kernelExpertDownQ6KFew], g)
 	}
 }
 
-// launchExpertDownQ6KTiles: kernels/lib/cuda/frag.toml:148, order few.
+// launchExpertDownQ6KTiles: kernels/lib/cuda/frag.toml, order few.
 func (s *Set) launchExpertDownQ6KTiles(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-	q.Launch(s.kernels[46], op.Grid{X: 188, Y: 1, Z: 1})
+	q.Launch(s.kernels[kernelExpertDownQ6KTiles_0], op.Grid{X: 188, Y: 1, Z: 1})
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 1023) / 1024), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[47], g)
+		q.Launch(s.kernels[kernelExpertDownQ6KTiles_1], g)
 	}
 }
 
-// launchExpertDownQ6K: kernels/lib/cuda/frag.toml:166, order few.
+// launchExpertDownQ6K: kernels/lib/cuda/frag.toml, order few.
 func (s *Set) launchExpertDownQ6K(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
 	if g := (op.Grid{X: uint32(min(2*188, (int64(a.W.Rows)+127)/128*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/64))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[48], g)
+		q.Launch(s.kernels[kernelExpertDownQ6K_0], g)
 	}
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 1023) / 1024), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[49], g)
+		q.Launch(s.kernels[kernelExpertDownQ6K_1], g)
 	}
 }
 
-// launchExpertUpBf16_8: kernels/lib/cuda/bf16.toml:81, order strip.
+// launchExpertUpBf16_8: kernels/lib/cuda/bf16.toml, order strip.
 func (s *Set) launchExpertUpBf16_8(q op.Stream, a op.ExpertUp) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows)/2 + 7) / 8), Y: uint32(min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/8)), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[50], g)
+		q.Launch(s.kernels[kernelExpertUpBf16_8], g)
 	}
 }
 
-// launchExpertUpBf16: kernels/lib/cuda/bf16.toml:91, order strip.
+// launchExpertUpBf16: kernels/lib/cuda/bf16.toml, order strip.
 func (s *Set) launchExpertUpBf16(q op.Stream, a op.ExpertUp) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows)/2 + 7) / 8), Y: uint32(min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/32)), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[51], g)
+		q.Launch(s.kernels[kernelExpertUpBf16], g)
 	}
 }
 
-// launchExpertUpQ8_0Few: kernels/lib/cuda/frag.toml:101, order few.
+// launchExpertUpQ8_0Few: kernels/lib/cuda/frag.toml, order few.
 func (s *Set) launchExpertUpQ8_0Few(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[52], op.Grid{X: 188, Y: 1, Z: 1})
+	q.Launch(s.kernels[kernelExpertUpQ8_0Few], op.Grid{X: 188, Y: 1, Z: 1})
 }
 
-// launchExpertUpQ8_0Tiles: kernels/lib/cuda/frag.toml:113, order few.
+// launchExpertUpQ8_0Tiles: kernels/lib/cuda/frag.toml, order few.
 func (s *Set) launchExpertUpQ8_0Tiles(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[53], op.Grid{X: 188, Y: 1, Z: 1})
+	q.Launch(s.kernels[kernelExpertUpQ8_0Tiles], op.Grid{X: 188, Y: 1, Z: 1})
 }
 
-// launchExpertUpQ8_0: kernels/lib/cuda/frag.toml:125, order few.
+// launchExpertUpQ8_0: kernels/lib/cuda/frag.toml, order few.
 func (s *Set) launchExpertUpQ8_0(q op.Stream, a op.ExpertUp) {
 	if g := (op.Grid{X: uint32(min(2*188, (int64(a.W.Rows)/2+47)/48*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/64))), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[54], g)
+		q.Launch(s.kernels[kernelExpertUpQ8_0], g)
 	}
 }
 
-// launchExpertUpQ4_0Few: kernels/lib/cuda/frag.toml:101, order few.
+// launchExpertUpQ4_0Few: kernels/lib/cuda/frag.toml, order few.
 func (s *Set) launchExpertUpQ4_0Few(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[55], op.Grid{X: 188, Y: 1, Z: 1})
+	q.Launch(s.kernels[kernelExpertUpQ4_0Few], op.Grid{X: 188, Y: 1, Z: 1})
 }
 
-// launchExpertUpQ4_0Tiles: kernels/lib/cuda/frag.toml:113, order few.
+// launchExpertUpQ4_0Tiles: kernels/lib/cuda/frag.toml, order few.
 func (s *Set) launchExpertUpQ4_0Tiles(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[56], op.Grid{X: 188, Y: 1, Z: 1})
+	q.Launch(s.kernels[kernelExpertUpQ4_0Tiles], op.Grid{X: 188, Y: 1, Z: 1})
 }
 
-// launchExpertUpQ4_0: kernels/lib/cuda/frag.toml:125, order few.
+// launchExpertUpQ4_0: kernels/lib/cuda/frag.toml, order few.
 func (s *Set) launchExpertUpQ4_0(q op.Stream, a op.ExpertUp) {
 	if g := (op.Grid{X: uint32(min(2*188, (int64(a.W.Rows)/2+47)/48*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/64))), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[57], g)
+		q.Launch(s.kernels[kernelExpertUpQ4_0], g)
 	}
 }
 
-// launchExpertUpQ4_1Few: kernels/lib/cuda/frag.toml:101, order few.
+// launchExpertUpQ4_1Few: kernels/lib/cuda/frag.toml, order few.
 func (s *Set) launchExpertUpQ4_1Few(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[58], op.Grid{X: 188, Y: 1, Z: 1})
+	q.Launch(s.kernels[kernelExpertUpQ4_1Few], op.Grid{X: 188, Y: 1, Z: 1})
 }
 
-// launchExpertUpQ4_1Tiles: kernels/lib/cuda/frag.toml:113, order few.
+// launchExpertUpQ4_1Tiles: kernels/lib/cuda/frag.toml, order few.
 func (s *Set) launchExpertUpQ4_1Tiles(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[59], op.Grid{X: 188, Y: 1, Z: 1})
+	q.Launch(s.kernels[kernelExpertUpQ4_1Tiles], op.Grid{X: 188, Y: 1, Z: 1})
 }
 
-// launchExpertUpQ4_1: kernels/lib/cuda/frag.toml:125, order few.
+// launchExpertUpQ4_1: kernels/lib/cuda/frag.toml, order few.
 func (s *Set) launchExpertUpQ4_1(q op.Stream, a op.ExpertUp) {
 	if g := (op.Grid{X: uint32(min(2*188, (int64(a.W.Rows)/2+47)/48*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/64))), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[60], g)
+		q.Launch(s.kernels[kernelExpertUpQ4_1], g)
 	}
 }
 
-// launchExpertUpF8Few: kernels/lib/cuda/frag.toml:101, order few.
+// launchExpertUpF8Few: kernels/lib/cuda/frag.toml, order few.
 func (s *Set) launchExpertUpF8Few(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[61], op.Grid{X: 188, Y: 1, Z: 1})
+	q.Launch(s.kernels[kernelExpertUpF8Few], op.Grid{X: 188, Y: 1, Z: 1})
 }
 
-// launchExpertUpF8Tiles: kernels/lib/cuda/frag.toml:113, order few.
+// launchExpertUpF8Tiles: kernels/lib/cuda/frag.toml, order few.
 func (s *Set) launchExpertUpF8Tiles(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[62], op.Grid{X: 188, Y: 1, Z: 1})
+	q.Launch(s.kernels[kernelExpertUpF8Tiles], op.Grid{X: 188, Y: 1, Z: 1})
 }
 
-// launchExpertUpF8: kernels/lib/cuda/frag.toml:125, order few.
+// launchExpertUpF8: kernels/lib/cuda/frag.toml, order few.
 func (s *Set) launchExpertUpF8(q op.Stream, a op.ExpertUp) {
 	if g := (op.Grid{X: uint32(min(2*188, (int64(a.W.Rows)/2+47)/48*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/64))), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[63], g)
+		q.Launch(s.kernels[kernelExpertUpF8], g)
 	}
 }
 
-// launchExpertUpF8blockFew: kernels/lib/cuda/frag.toml:101, order few.
+// launchExpertUpF8blockFew: kernels/lib/cuda/frag.toml, order few.
 func (s *Set) launchExpertUpF8blockFew(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[64], op.Grid{X: 188, Y: 1, Z: 1})
+	q.Launch(s.kernels[kernelExpertUpF8blockFew], op.Grid{X: 188, Y: 1, Z: 1})
 }
 
-// launchExpertUpF8blockTiles: kernels/lib/cuda/frag.toml:113, order few.
+// launchExpertUpF8blockTiles: kernels/lib/cuda/frag.toml, order few.
 func (s *Set) launchExpertUpF8blockTiles(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[65], op.Grid{X: 188, Y: 1, Z: 1})
+	q.Launch(s.kernels[kernelExpertUpF8blockTiles], op.Grid{X: 188, Y: 1, Z: 1})
 }
 
-// launchExpertUpF8block: kernels/lib/cuda/frag.toml:125, order few.
+// launchExpertUpF8block: kernels/lib/cuda/frag.toml, order few.
 func (s *Set) launchExpertUpF8block(q op.Stream, a op.ExpertUp) {
 	if g := (op.Grid{X: uint32(min(2*188, (int64(a.W.Rows)/2+47)/48*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/64))), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[66], g)
+		q.Launch(s.kernels[kernelExpertUpF8block], g)
 	}
 }
 
-// launchExpertUpNvfp4Few: kernels/lib/cuda/frag.toml:101, order few.
+// launchExpertUpNvfp4Few: kernels/lib/cuda/frag.toml, order few.
 func (s *Set) launchExpertUpNvfp4Few(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[67], op.Grid{X: 188, Y: 1, Z: 1})
+	q.Launch(s.kernels[kernelExpertUpNvfp4Few], op.Grid{X: 188, Y: 1, Z: 1})
 }
 
-// launchExpertUpNvfp4Tiles: kernels/lib/cuda/frag.toml:113, order few.
+// launchExpertUpNvfp4Tiles: kernels/lib/cuda/frag.toml, order few.
 func (s *Set) launchExpertUpNvfp4Tiles(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[68], op.Grid{X: 188, Y: 1, Z: 1})
+	q.Launch(s.kernels[kernelExpertUpNvfp4Tiles], op.Grid{X: 188, Y: 1, Z: 1})
 }
 
-// launchExpertUpNvfp4: kernels/lib/cuda/frag.toml:125, order few.
+// launchExpertUpNvfp4: kernels/lib/cuda/frag.toml, order few.
 func (s *Set) launchExpertUpNvfp4(q op.Stream, a op.ExpertUp) {
 	if g := (op.Grid{X: uint32(min(2*188, (int64(a.W.Rows)/2+47)/48*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/64))), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[69], g)
+		q.Launch(s.kernels[kernelExpertUpNvfp4], g)
 	}
 }
 
-// launchExpertUpQ6KFew: kernels/lib/cuda/frag.toml:101, order few.
+// launchExpertUpQ6KFew: kernels/lib/cuda/frag.toml, order few.
 func (s *Set) launchExpertUpQ6KFew(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[70], op.Grid{X: 188, Y: 1, Z: 1})
+	q.Launch(s.kernels[kernelExpertUpQ6KFew], op.Grid{X: 188, Y: 1, Z: 1})
 }
 
-// launchExpertUpQ6KTiles: kernels/lib/cuda/frag.toml:113, order few.
+// launchExpertUpQ6KTiles: kernels/lib/cuda/frag.toml, order few.
 func (s *Set) launchExpertUpQ6KTiles(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[71], op.Grid{X: 188, Y: 1, Z: 1})
+	q.Launch(s.kernels[kernelExpertUpQ6KTiles], op.Grid{X: 188, Y: 1, Z: 1})
 }
 
-// launchExpertUpQ6K: kernels/lib/cuda/frag.toml:125, order few.
+// launchExpertUpQ6K: kernels/lib/cuda/frag.toml, order few.
 func (s *Set) launchExpertUpQ6K(q op.Stream, a op.ExpertUp) {
 	if g := (op.Grid{X: uint32(min(2*188, (int64(a.W.Rows)/2+47)/48*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/64))), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[72], g)
+		q.Launch(s.kernels[kernelExpertUpQ6K], g)
 	}
 }
 
-// launchFill: kernels/lib/cuda/base.toml:227.
+// launchFill: kernels/lib/cuda/base.toml.
 func (s *Set) launchFill(q op.Stream, a op.Fill) {
 	if g := (op.Grid{X: uint32((a.Count + 1023) / 1024), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Fill)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[73], g)
+		q.Launch(s.kernels[kernelFill], g)
 	}
 }
 
-// launchLinearBf16_8: kernels/lib/cuda/bf16.toml:33, order strip.
+// launchLinearBf16_8: kernels/lib/cuda/bf16.toml, order strip.
 func (s *Set) launchLinearBf16_8(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[74], g)
+		q.Launch(s.kernels[kernelLinearBf16_8], g)
 	}
 }
 
-// launchLinearBf16_64: kernels/lib/cuda/bf16.toml:43, order strip.
+// launchLinearBf16_64: kernels/lib/cuda/bf16.toml, order strip.
 func (s *Set) launchLinearBf16_64(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[75], g)
+		q.Launch(s.kernels[kernelLinearBf16_64], g)
 	}
 }
 
-// launchLinearBf16Tile: kernels/lib/cuda/bf16.toml:53, order tile.
+// launchLinearBf16Tile: kernels/lib/cuda/bf16.toml, order tile.
 func (s *Set) launchLinearBf16Tile(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 127) / 128), Y: uint32((int64(a.W.Rows) + 127) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[76], g)
+		q.Launch(s.kernels[kernelLinearBf16Tile], g)
 	}
 }
 
-// launchLinearQ8_0_1: kernels/lib/cuda/frag.toml:14, order few.
+// launchLinearQ8_0_1: kernels/lib/cuda/frag.toml, order few.
 func (s *Set) launchLinearQ8_0_1(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(188, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[77], g)
+		q.Launch(s.kernels[kernelLinearQ8_0_1], g)
 	}
 }
 
-// launchLinearQ8_0_8: kernels/lib/cuda/frag.toml:27, order few.
+// launchLinearQ8_0_8: kernels/lib/cuda/frag.toml, order few.
 func (s *Set) launchLinearQ8_0_8(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(188, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[78], g)
+		q.Launch(s.kernels[kernelLinearQ8_0_8], g)
 	}
 }
 
-// launchLinearQ8_0_16: kernels/lib/cuda/frag.toml:40, order few.
+// launchLinearQ8_0_16: kernels/lib/cuda/frag.toml, order few.
 func (s *Set) launchLinearQ8_0_16(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(188, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[79], g)
+		q.Launch(s.kernels[kernelLinearQ8_0_16], g)
 	}
 }
 
-// launchLinearQ8_0Split: kernels/lib/cuda/frag.toml:53, order few.
+// launchLinearQ8_0Split: kernels/lib/cuda/frag.toml, order few.
 func (s *Set) launchLinearQ8_0Split(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(8 * ((int64(a.Rows) + 63) / 64) * ((int64(a.W.Rows) + 127) / 128)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[80], g)
+		q.Launch(s.kernels[kernelLinearQ8_0Split], g)
 	}
 }
 
-// launchLinearQ8_0: kernels/lib/cuda/frag.toml:66, order few.
+// launchLinearQ8_0: kernels/lib/cuda/frag.toml, order few.
 func (s *Set) launchLinearQ8_0(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 63) / 64 * ((int64(a.W.Rows) + 127) / 128)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[81], g)
+		q.Launch(s.kernels[kernelLinearQ8_0], g)
 	}
 }
 
-// launchLinearQ4_0_1: kernels/lib/cuda/frag.toml:14, order few.
+// launchLinearQ4_0_1: kernels/lib/cuda/frag.toml, order few.
 func (s *Set) launchLinearQ4_0_1(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(188, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[82], g)
+		q.Launch(s.kernels[kernelLinearQ4_0_1], g)
 	}
 }
 
-// launchLinearQ4_0_8: kernels/lib/cuda/frag.toml:27, order few.
+// launchLinearQ4_0_8: kernels/lib/cuda/frag.toml, order few.
 func (s *Set) launchLinearQ4_0_8(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(188, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[83], g)
+		q.Launch(s.kernels[kernelLinearQ4_0_8], g)
 	}
 }
 
-// launchLinearQ4_0_16: kernels/lib/cuda/frag.toml:40, order few.
+// launchLinearQ4_0_16: kernels/lib/cuda/frag.toml, order few.
 func (s *Set) launchLinearQ4_0_16(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(188, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[84], g)
+		q.Launch(s.kernels[kernelLinearQ4_0_16], g)
 	}
 }
 
-// launchLinearQ4_0Split: kernels/lib/cuda/frag.toml:53, order few.
+// launchLinearQ4_0Split: kernels/lib/cuda/frag.toml, order few.
 func (s *Set) launchLinearQ4_0Split(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(8 * ((int64(a.Rows) + 63) / 64) * ((int64(a.W.Rows) + 127) / 128)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[85], g)
+		q.Launch(s.kernels[kernelLinearQ4_0Split], g)
 	}
 }
 
-// launchLinearQ4_0: kernels/lib/cuda/frag.toml:66, order few.
+// launchLinearQ4_0: kernels/lib/cuda/frag.toml, order few.
 func (s *Set) launchLinearQ4_0(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 63) / 64 * ((int64(a.W.Rows) + 127) / 128)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[86], g)
+		q.Launch(s.kernels[kernelLinearQ4_0], g)
 	}
 }
 
-// launchLinearQ4_1_1: kernels/lib/cuda/frag.toml:14, order few.
+// launchLinearQ4_1_1: kernels/lib/cuda/frag.toml, order few.
 func (s *Set) launchLinearQ4_1_1(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(188, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[87], g)
+		q.Launch(s.kernels[kernelLinearQ4_1_1], g)
 	}
 }
 
-// launchLinearQ4_1_8: kernels/lib/cuda/frag.toml:27, order few.
+// launchLinearQ4_1_8: kernels/lib/cuda/frag.toml, order few.
 func (s *Set) launchLinearQ4_1_8(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(188, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[88], g)
+		q.Launch(s.kernels[kernelLinearQ4_1_8], g)
 	}
 }
 
-// launchLinearQ4_1_16: kernels/lib/cuda/frag.toml:40, order few.
+// launchLinearQ4_1_16: kernels/lib/cuda/frag.toml, order few.
 func (s *Set) launchLinearQ4_1_16(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(188, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[89], g)
+		q.Launch(s.kernels[kernelLinearQ4_1_16], g)
 	}
 }
 
-// launchLinearQ4_1Split: kernels/lib/cuda/frag.toml:53, order few.
+// launchLinearQ4_1Split: kernels/lib/cuda/frag.toml, order few.
 func (s *Set) launchLinearQ4_1Split(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(8 * ((int64(a.Rows) + 63) / 64) * ((int64(a.W.Rows) + 127) / 128)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[90], g)
+		q.Launch(s.kernels[kernelLinearQ4_1Split], g)
 	}
 }
 
-// launchLinearQ4_1: kernels/lib/cuda/frag.toml:66, order few.
+// launchLinearQ4_1: kernels/lib/cuda/frag.toml, order few.
 func (s *Set) launchLinearQ4_1(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 63) / 64 * ((int64(a.W.Rows) + 127) / 128)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[91], g)
+		q.Launch(s.kernels[kernelLinearQ4_1], g)
 	}
 }
 
-// launchLinearF8_1: kernels/lib/cuda/frag.toml:14, order few.
+// launchLinearF8_1: kernels/lib/cuda/frag.toml, order few.
 func (s *Set) launchLinearF8_1(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(188, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[92], g)
+		q.Launch(s.kernels[kernelLinearF8_1], g)
 	}
 }
 
-// launchLinearF8_8: kernels/lib/cuda/frag.toml:27, order few.
+// launchLinearF8_8: kernels/lib/cuda/frag.toml, order few.
 func (s *Set) launchLinearF8_8(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(188, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[93], g)
+		q.Launch(s.kernels[kernelLinearF8_8], g)
 	}
 }
 
-// launchLinearF8_16: kernels/lib/cuda/frag.toml:40, order few.
+// launchLinearF8_16: kernels/lib/cuda/frag.toml, order few.
 func (s *Set) launchLinearF8_16(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(188, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[94], g)
+		q.Launch(s.kernels[kernelLinearF8_16], g)
 	}
 }
 
-// launchLinearF8Split: kernels/lib/cuda/frag.toml:53, order few.
+// launchLinearF8Split: kernels/lib/cuda/frag.toml, order few.
 func (s *Set) launchLinearF8Split(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(8 * ((int64(a.Rows) + 63) / 64) * ((int64(a.W.Rows) + 127) / 128)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[95], g)
+		q.Launch(s.kernels[kernelLinearF8Split], g)
 	}
 }
 
-// launchLinearF8: kernels/lib/cuda/frag.toml:66, order few.
+// launchLinearF8: kernels/lib/cuda/frag.toml, order few.
 func (s *Set) launchLinearF8(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 63) / 64 * ((int64(a.W.Rows) + 127) / 128)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[96], g)
+		q.Launch(s.kernels[kernelLinearF8], g)
 	}
 }
 
-// launchLinearF8block_1: kernels/lib/cuda/frag.toml:14, order few.
+// launchLinearF8block_1: kernels/lib/cuda/frag.toml, order few.
 func (s *Set) launchLinearF8block_1(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(188, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[97], g)
+		q.Launch(s.kernels[kernelLinearF8block_1], g)
 	}
 }
 
-// launchLinearF8block_8: kernels/lib/cuda/frag.toml:27, order few.
+// launchLinearF8block_8: kernels/lib/cuda/frag.toml, order few.
 func (s *Set) launchLinearF8block_8(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(188, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[98], g)
+		q.Launch(s.kernels[kernelLinearF8block_8], g)
 	}
 }
 
-// launchLinearF8block_16: kernels/lib/cuda/frag.toml:40, order few.
+// launchLinearF8block_16: kernels/lib/cuda/frag.toml, order few.
 func (s *Set) launchLinearF8block_16(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(188, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[99], g)
+		q.Launch(s.kernels[kernelLinearF8block_16], g)
 	}
 }
 
-// launchLinearF8blockSplit: kernels/lib/cuda/frag.toml:53, order few.
+// launchLinearF8blockSplit: kernels/lib/cuda/frag.toml, order few.
 func (s *Set) launchLinearF8blockSplit(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(8 * ((int64(a.Rows) + 63) / 64) * ((int64(a.W.Rows) + 127) / 128)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[100], g)
+		q.Launch(s.kernels[kernelLinearF8blockSplit], g)
 	}
 }
 
-// launchLinearF8block: kernels/lib/cuda/frag.toml:66, order few.
+// launchLinearF8block: kernels/lib/cuda/frag.toml, order few.
 func (s *Set) launchLinearF8block(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 63) / 64 * ((int64(a.W.Rows) + 127) / 128)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[101], g)
+		q.Launch(s.kernels[kernelLinearF8block], g)
 	}
 }
 
-// launchLinearNvfp4_1: kernels/lib/cuda/frag.toml:14, order few.
+// launchLinearNvfp4_1: kernels/lib/cuda/frag.toml, order few.
 func (s *Set) launchLinearNvfp4_1(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(188, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[102], g)
+		q.Launch(s.kernels[kernelLinearNvfp4_1], g)
 	}
 }
 
-// launchLinearNvfp4_8: kernels/lib/cuda/frag.toml:27, order few.
+// launchLinearNvfp4_8: kernels/lib/cuda/frag.toml, order few.
 func (s *Set) launchLinearNvfp4_8(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(188, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[103], g)
+		q.Launch(s.kernels[kernelLinearNvfp4_8], g)
 	}
 }
 
-// launchLinearNvfp4_16: kernels/lib/cuda/frag.toml:40, order few.
+// launchLinearNvfp4_16: kernels/lib/cuda/frag.toml, order few.
 func (s *Set) launchLinearNvfp4_16(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(188, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[104], g)
+		q.Launch(s.kernels[kernelLinearNvfp4_16], g)
 	}
 }
 
-// launchLinearNvfp4Split: kernels/lib/cuda/frag.toml:53, order few.
+// launchLinearNvfp4Split: kernels/lib/cuda/frag.toml, order few.
 func (s *Set) launchLinearNvfp4Split(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(8 * ((int64(a.Rows) + 63) / 64) * ((int64(a.W.Rows) + 127) / 128)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[105], g)
+		q.Launch(s.kernels[kernelLinearNvfp4Split], g)
 	}
 }
 
-// launchLinearNvfp4: kernels/lib/cuda/frag.toml:66, order few.
+// launchLinearNvfp4: kernels/lib/cuda/frag.toml, order few.
 func (s *Set) launchLinearNvfp4(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 63) / 64 * ((int64(a.W.Rows) + 127) / 128)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[106], g)
+		q.Launch(s.kernels[kernelLinearNvfp4], g)
 	}
 }
 
-// launchLinearQ6K_1: kernels/lib/cuda/frag.toml:14, order few.
+// launchLinearQ6K_1: kernels/lib/cuda/frag.toml, order few.
 func (s *Set) launchLinearQ6K_1(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(188, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[107], g)
+		q.Launch(s.kernels[kernelLinearQ6K_1], g)
 	}
 }
 
-// launchLinearQ6K_8: kernels/lib/cuda/frag.toml:27, order few.
+// launchLinearQ6K_8: kernels/lib/cuda/frag.toml, order few.
 func (s *Set) launchLinearQ6K_8(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(188, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[108], g)
+		q.Launch(s.kernels[kernelLinearQ6K_8], g)
 	}
 }
 
-// launchLinearQ6K_16: kernels/lib/cuda/frag.toml:40, order few.
+// launchLinearQ6K_16: kernels/lib/cuda/frag.toml, order few.
 func (s *Set) launchLinearQ6K_16(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(188, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[109], g)
+		q.Launch(s.kernels[kernelLinearQ6K_16], g)
 	}
 }
 
-// launchLinearQ6KSplit: kernels/lib/cuda/frag.toml:53, order few.
+// launchLinearQ6KSplit: kernels/lib/cuda/frag.toml, order few.
 func (s *Set) launchLinearQ6KSplit(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(8 * ((int64(a.Rows) + 63) / 64) * ((int64(a.W.Rows) + 127) / 128)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[110], g)
+		q.Launch(s.kernels[kernelLinearQ6KSplit], g)
 	}
 }
 
-// launchLinearQ6K: kernels/lib/cuda/frag.toml:66, order few.
+// launchLinearQ6K: kernels/lib/cuda/frag.toml, order few.
 func (s *Set) launchLinearQ6K(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 63) / 64 * ((int64(a.W.Rows) + 127) / 128)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[111], g)
+		q.Launch(s.kernels[kernelLinearQ6K], g)
 	}
 }
 
-// launchLogitsBf16_8: kernels/lib/cuda/bf16.toml:62, order strip.
+// launchLogitsBf16_8: kernels/lib/cuda/bf16.toml, order strip.
 func (s *Set) launchLogitsBf16_8(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: uint32((int64(a.Rows) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[112], g)
+		q.Launch(s.kernels[kernelLogitsBf16_8], g)
 	}
 }
 
-// launchLogitsBf16: kernels/lib/cuda/bf16.toml:72, order strip.
+// launchLogitsBf16: kernels/lib/cuda/bf16.toml, order strip.
 func (s *Set) launchLogitsBf16(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[113], g)
+		q.Launch(s.kernels[kernelLogitsBf16], g)
 	}
 }
 
-// launchLogitsQ8_0_8: kernels/lib/cuda/frag.toml:77, order few.
+// launchLogitsQ8_0_8: kernels/lib/cuda/frag.toml, order few.
 func (s *Set) launchLogitsQ8_0_8(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(188, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[114], g)
+		q.Launch(s.kernels[kernelLogitsQ8_0_8], g)
 	}
 }
 
-// launchLogitsQ8_0: kernels/lib/cuda/frag.toml:90, order few.
+// launchLogitsQ8_0: kernels/lib/cuda/frag.toml, order few.
 func (s *Set) launchLogitsQ8_0(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 63) / 64 * ((int64(a.W.Rows) + 127) / 128)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[115], g)
+		q.Launch(s.kernels[kernelLogitsQ8_0], g)
 	}
 }
 
-// launchLogitsQ4_0_8: kernels/lib/cuda/frag.toml:77, order few.
+// launchLogitsQ4_0_8: kernels/lib/cuda/frag.toml, order few.
 func (s *Set) launchLogitsQ4_0_8(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(188, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[116], g)
+		q.Launch(s.kernels[kernelLogitsQ4_0_8], g)
 	}
 }
 
-// launchLogitsQ4_0: kernels/lib/cuda/frag.toml:90, order few.
+// launchLogitsQ4_0: kernels/lib/cuda/frag.toml, order few.
 func (s *Set) launchLogitsQ4_0(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 63) / 64 * ((int64(a.W.Rows) + 127) / 128)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[117], g)
+		q.Launch(s.kernels[kernelLogitsQ4_0], g)
 	}
 }
 
-// launchLogitsQ4_1_8: kernels/lib/cuda/frag.toml:77, order few.
+// launchLogitsQ4_1_8: kernels/lib/cuda/frag.toml, order few.
 func (s *Set) launchLogitsQ4_1_8(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(188, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[118], g)
+		q.Launch(s.kernels[kernelLogitsQ4_1_8], g)
 	}
 }
 
-// launchLogitsQ4_1: kernels/lib/cuda/frag.toml:90, order few.
+// launchLogitsQ4_1: kernels/lib/cuda/frag.toml, order few.
 func (s *Set) launchLogitsQ4_1(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 63) / 64 * ((int64(a.W.Rows) + 127) / 128)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[119], g)
+		q.Launch(s.kernels[kernelLogitsQ4_1], g)
 	}
 }
 
-// launchLogitsF8_8: kernels/lib/cuda/frag.toml:77, order few.
+// launchLogitsF8_8: kernels/lib/cuda/frag.toml, order few.
 func (s *Set) launchLogitsF8_8(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(188, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[120], g)
+		q.Launch(s.kernels[kernelLogitsF8_8], g)
 	}
 }
 
-// launchLogitsF8: kernels/lib/cuda/frag.toml:90, order few.
+// launchLogitsF8: kernels/lib/cuda/frag.toml, order few.
 func (s *Set) launchLogitsF8(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 63) / 64 * ((int64(a.W.Rows) + 127) / 128)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[121], g)
+		q.Launch(s.kernels[kernelLogitsF8], g)
 	}
 }
 
-// launchLogitsF8block_8: kernels/lib/cuda/frag.toml:77, order few.
+// launchLogitsF8block_8: kernels/lib/cuda/frag.toml, order few.
 func (s *Set) launchLogitsF8block_8(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(188, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[122], g)
+		q.Launch(s.kernels[kernelLogitsF8block_8], g)
 	}
 }
 
-// launchLogitsF8block: kernels/lib/cuda/frag.toml:90, order few.
+// launchLogitsF8block: kernels/lib/cuda/frag.toml, order few.
 func (s *Set) launchLogitsF8block(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 63) / 64 * ((int64(a.W.Rows) + 127) / 128)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[123], g)
+		q.Launch(s.kernels[kernelLogitsF8block], g)
 	}
 }
 
-// launchLogitsNvfp4_8: kernels/lib/cuda/frag.toml:77, order few.
+// launchLogitsNvfp4_8: kernels/lib/cuda/frag.toml, order few.
 func (s *Set) launchLogitsNvfp4_8(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(188, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[124], g)
+		q.Launch(s.kernels[kernelLogitsNvfp4_8], g)
 	}
 }
 
-// launchLogitsNvfp4: kernels/lib/cuda/frag.toml:90, order few.
+// launchLogitsNvfp4: kernels/lib/cuda/frag.toml, order few.
 func (s *Set) launchLogitsNvfp4(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 63) / 64 * ((int64(a.W.Rows) + 127) / 128)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[125], g)
+		q.Launch(s.kernels[kernelLogitsNvfp4], g)
 	}
 }
 
-// launchLogitsQ6K_8: kernels/lib/cuda/frag.toml:77, order few.
+// launchLogitsQ6K_8: kernels/lib/cuda/frag.toml, order few.
 func (s *Set) launchLogitsQ6K_8(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(188, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[126], g)
+		q.Launch(s.kernels[kernelLogitsQ6K_8], g)
 	}
 }
 
-// launchLogitsQ6K: kernels/lib/cuda/frag.toml:90, order few.
+// launchLogitsQ6K: kernels/lib/cuda/frag.toml, order few.
 func (s *Set) launchLogitsQ6K(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 63) / 64 * ((int64(a.W.Rows) + 127) / 128)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[127], g)
+		q.Launch(s.kernels[kernelLogitsQ6K], g)
 	}
 }
 
-// launchPackBf16: kernels/lib/cuda/bf16.toml:8.
+// launchPackBf16: kernels/lib/cuda/bf16.toml.
 func (s *Set) launchPackBf16(q op.Stream, a op.Pack) {
 	if g := (op.Grid{X: uint32(a.W.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Pack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[128], g)
+		q.Launch(s.kernels[kernelPackBf16], g)
 	}
 }
 
-// launchPackQ8_0: kernels/lib/cuda/frag_pack.toml:3.
+// launchPackQ8_0: kernels/lib/cuda/frag_pack.toml.
 func (s *Set) launchPackQ8_0(q op.Stream, a op.Pack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Pack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[129], g)
+		q.Launch(s.kernels[kernelPackQ8_0], g)
 	}
 }
 
-// launchPackQ4_0: kernels/lib/cuda/frag_pack.toml:3.
+// launchPackQ4_0: kernels/lib/cuda/frag_pack.toml.
 func (s *Set) launchPackQ4_0(q op.Stream, a op.Pack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Pack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[130], g)
+		q.Launch(s.kernels[kernelPackQ4_0], g)
 	}
 }
 
-// launchPackQ4_1: kernels/lib/cuda/frag_pack.toml:3.
+// launchPackQ4_1: kernels/lib/cuda/frag_pack.toml.
 func (s *Set) launchPackQ4_1(q op.Stream, a op.Pack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Pack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[131], g)
+		q.Launch(s.kernels[kernelPackQ4_1], g)
 	}
 }
 
-// launchPackF8: kernels/lib/cuda/frag_pack.toml:3.
+// launchPackF8: kernels/lib/cuda/frag_pack.toml.
 func (s *Set) launchPackF8(q op.Stream, a op.Pack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Pack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[132], g)
+		q.Launch(s.kernels[kernelPackF8], g)
 	}
 }
 
-// launchPackF8block: kernels/lib/cuda/frag_pack.toml:3.
+// launchPackF8block: kernels/lib/cuda/frag_pack.toml.
 func (s *Set) launchPackF8block(q op.Stream, a op.Pack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Pack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[133], g)
+		q.Launch(s.kernels[kernelPackF8block], g)
 	}
 }
 
-// launchPackNvfp4: kernels/lib/cuda/frag_pack.toml:3.
+// launchPackNvfp4: kernels/lib/cuda/frag_pack.toml.
 func (s *Set) launchPackNvfp4(q op.Stream, a op.Pack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Pack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[134], g)
+		q.Launch(s.kernels[kernelPackNvfp4], g)
 	}
 }
 
-// launchPackQ6K: kernels/lib/cuda/frag_pack.toml:3.
+// launchPackQ6K: kernels/lib/cuda/frag_pack.toml.
 func (s *Set) launchPackQ6K(q op.Stream, a op.Pack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Pack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[135], g)
+		q.Launch(s.kernels[kernelPackQ6K], g)
 	}
 }
 
-// launchAttentionFew_32_8: kernels/lib/cuda/attention.toml:4, order tiles.
+// launchAttentionFew_32_8: kernels/lib/cuda/attention.toml, order tiles.
 func (s *Set) launchAttentionFew_32_8(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Rows) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 136)}
 	if g := (op.Grid{X: uint32(min(188, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[136], g)
+		q.Launch(s.kernels[kernelAttentionFew_32_8], g)
 	}
 }
 
-// launchAttentionMany_32: kernels/lib/cuda/attention.toml:17, order tiles.
+// launchAttentionMany_32: kernels/lib/cuda/attention.toml, order tiles.
 func (s *Set) launchAttentionMany_32(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[137], g)
+		q.Launch(s.kernels[kernelAttentionMany_32], g)
 	}
 }
 
-// launchAttentionMixed_32: kernels/lib/cuda/attention.toml:30, order tiles.
+// launchAttentionMixed_32: kernels/lib/cuda/attention.toml, order tiles.
 func (s *Set) launchAttentionMixed_32(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Seqs) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 136)}
 	if g := (op.Grid{X: uint32(min(188, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[138], g)
+		q.Launch(s.kernels[kernelAttentionMixed_32_0], g)
 	}
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[139], g)
+		q.Launch(s.kernels[kernelAttentionMixed_32_1], g)
 	}
 }
 
-// launchAttentionCluster_64_8: kernels/lib/cuda/attention.toml:51, order tiles.
+// launchAttentionCluster_64_8: kernels/lib/cuda/attention.toml, order tiles.
 func (s *Set) launchAttentionCluster_64_8(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(8 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[140], g)
+		q.Launch(s.kernels[kernelAttentionCluster_64_8], g)
 	}
 }
 
-// launchAttentionCluster_64_4: kernels/lib/cuda/attention.toml:64, order tiles.
+// launchAttentionCluster_64_4: kernels/lib/cuda/attention.toml, order tiles.
 func (s *Set) launchAttentionCluster_64_4(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(4 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[141], g)
+		q.Launch(s.kernels[kernelAttentionCluster_64_4], g)
 	}
 }
 
-// launchAttentionShares_64: kernels/lib/cuda/attention.toml:77, order shares.
+// launchAttentionShares_64: kernels/lib/cuda/attention.toml, order shares.
 func (s *Set) launchAttentionShares_64(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(2 * 188 * 2 * 2048)}
 	if g := (op.Grid{X: uint32(min(188, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[142], g)
+		q.Launch(s.kernels[kernelAttentionShares_64], g)
 	}
 }
 
-// launchAttentionFew_64_8: kernels/lib/cuda/attention.toml:90, order tiles.
+// launchAttentionFew_64_8: kernels/lib/cuda/attention.toml, order tiles.
 func (s *Set) launchAttentionFew_64_8(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Rows) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 264)}
 	if g := (op.Grid{X: uint32(min(188, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[143], g)
+		q.Launch(s.kernels[kernelAttentionFew_64_8], g)
 	}
 }
 
-// launchAttentionMany_64: kernels/lib/cuda/attention.toml:103, order tiles.
+// launchAttentionMany_64: kernels/lib/cuda/attention.toml, order tiles.
 func (s *Set) launchAttentionMany_64(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[144], g)
+		q.Launch(s.kernels[kernelAttentionMany_64], g)
 	}
 }
 
-// launchAttentionMixed_64: kernels/lib/cuda/attention.toml:116, order tiles.
+// launchAttentionMixed_64: kernels/lib/cuda/attention.toml, order tiles.
 func (s *Set) launchAttentionMixed_64(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Seqs) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 264)}
 	if g := (op.Grid{X: uint32(min(188, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[145], g)
+		q.Launch(s.kernels[kernelAttentionMixed_64_0], g)
 	}
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[146], g)
+		q.Launch(s.kernels[kernelAttentionMixed_64_1], g)
 	}
 }
 
-// launchAttentionCluster_128_8: kernels/lib/cuda/attention.toml:137, order tiles.
+// launchAttentionCluster_128_8: kernels/lib/cuda/attention.toml, order tiles.
 func (s *Set) launchAttentionCluster_128_8(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(8 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[147], g)
+		q.Launch(s.kernels[kernelAttentionCluster_128_8], g)
 	}
 }
 
-// launchAttentionCluster_128_4: kernels/lib/cuda/attention.toml:150, order tiles.
+// launchAttentionCluster_128_4: kernels/lib/cuda/attention.toml, order tiles.
 func (s *Set) launchAttentionCluster_128_4(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(4 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[148], g)
+		q.Launch(s.kernels[kernelAttentionCluster_128_4], g)
 	}
 }
 
-// launchAttentionShares_128: kernels/lib/cuda/attention.toml:163, order shares.
+// launchAttentionShares_128: kernels/lib/cuda/attention.toml, order shares.
 func (s *Set) launchAttentionShares_128(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(2 * 188 * 3 * 2048)}
 	if g := (op.Grid{X: uint32(min(188, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[149], g)
+		q.Launch(s.kernels[kernelAttentionShares_128], g)
 	}
 }
 
-// launchAttentionFew_128_8: kernels/lib/cuda/attention.toml:176, order tiles.
+// launchAttentionFew_128_8: kernels/lib/cuda/attention.toml, order tiles.
 func (s *Set) launchAttentionFew_128_8(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Rows) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 520)}
 	if g := (op.Grid{X: uint32(min(188, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[150], g)
+		q.Launch(s.kernels[kernelAttentionFew_128_8], g)
 	}
 }
 
-// launchAttentionShares_128_16: kernels/lib/cuda/attention.toml:189, order shares_16.
+// launchAttentionShares_128_16: kernels/lib/cuda/attention.toml, order shares_16.
 func (s *Set) launchAttentionShares_128_16(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(2 * 188 * 6 * 2048)}
 	if g := (op.Grid{X: uint32(min(188, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[151], g)
+		q.Launch(s.kernels[kernelAttentionShares_128_16], g)
 	}
 }
 
-// launchAttentionFew_128_16: kernels/lib/cuda/attention.toml:202, order tiles.
+// launchAttentionFew_128_16: kernels/lib/cuda/attention.toml, order tiles.
 func (s *Set) launchAttentionFew_128_16(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Rows) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 520)}
 	if g := (op.Grid{X: uint32(min(188, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[152], g)
+		q.Launch(s.kernels[kernelAttentionFew_128_16], g)
 	}
 }
 
-// launchAttentionMany_128: kernels/lib/cuda/attention.toml:215, order tiles.
+// launchAttentionMany_128: kernels/lib/cuda/attention.toml, order tiles.
 func (s *Set) launchAttentionMany_128(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[153], g)
+		q.Launch(s.kernels[kernelAttentionMany_128], g)
 	}
 }
 
-// launchAttentionMixed_128: kernels/lib/cuda/attention.toml:228, order tiles.
+// launchAttentionMixed_128: kernels/lib/cuda/attention.toml, order tiles.
 func (s *Set) launchAttentionMixed_128(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Seqs) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 520)}
 	if g := (op.Grid{X: uint32(min(188, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[154], g)
+		q.Launch(s.kernels[kernelAttentionMixed_128_0], g)
 	}
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[155], g)
+		q.Launch(s.kernels[kernelAttentionMixed_128_1], g)
 	}
 }
 
-// launchAttentionCluster_256_8: kernels/lib/cuda/attention.toml:249, order tiles.
+// launchAttentionCluster_256_8: kernels/lib/cuda/attention.toml, order tiles.
 func (s *Set) launchAttentionCluster_256_8(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(8 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[156], g)
+		q.Launch(s.kernels[kernelAttentionCluster_256_8], g)
 	}
 }
 
-// launchAttentionCluster_256_4: kernels/lib/cuda/attention.toml:263, order tiles.
+// launchAttentionCluster_256_4: kernels/lib/cuda/attention.toml, order tiles.
 func (s *Set) launchAttentionCluster_256_4(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(4 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[157], g)
+		q.Launch(s.kernels[kernelAttentionCluster_256_4], g)
 	}
 }
 
-// launchAttentionShares_256: kernels/lib/cuda/attention.toml:277, order shares.
+// launchAttentionShares_256: kernels/lib/cuda/attention.toml, order shares.
 func (s *Set) launchAttentionShares_256(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(2 * 188 * 5 * 2048)}
 	if g := (op.Grid{X: uint32(min(188, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+63)/64)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[158], g)
+		q.Launch(s.kernels[kernelAttentionShares_256], g)
 	}
 }
 
-// launchAttentionFew_256_8: kernels/lib/cuda/attention.toml:290, order tiles.
+// launchAttentionFew_256_8: kernels/lib/cuda/attention.toml, order tiles.
 func (s *Set) launchAttentionFew_256_8(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Rows) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 63) / 64) * 1032)}
 	if g := (op.Grid{X: uint32(min(188, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+63)/64)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[159], g)
+		q.Launch(s.kernels[kernelAttentionFew_256_8], g)
 	}
 }
 
-// launchAttentionShares_256_16: kernels/lib/cuda/attention.toml:303, order shares_16.
+// launchAttentionShares_256_16: kernels/lib/cuda/attention.toml, order shares_16.
 func (s *Set) launchAttentionShares_256_16(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(2 * 188 * 10 * 2048)}
 	if g := (op.Grid{X: uint32(min(188, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+63)/64)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[160], g)
+		q.Launch(s.kernels[kernelAttentionShares_256_16], g)
 	}
 }
 
-// launchAttentionFew_256_16: kernels/lib/cuda/attention.toml:316, order tiles.
+// launchAttentionFew_256_16: kernels/lib/cuda/attention.toml, order tiles.
 func (s *Set) launchAttentionFew_256_16(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Rows) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 63) / 64) * 1032)}
 	if g := (op.Grid{X: uint32(min(188, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+63)/64)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[161], g)
+		q.Launch(s.kernels[kernelAttentionFew_256_16], g)
 	}
 }
 
-// launchAttentionMany_256: kernels/lib/cuda/attention.toml:330, order tiles.
+// launchAttentionMany_256: kernels/lib/cuda/attention.toml, order tiles.
 func (s *Set) launchAttentionMany_256(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[162], g)
+		q.Launch(s.kernels[kernelAttentionMany_256], g)
 	}
 }
 
-// launchAttentionMixed_256: kernels/lib/cuda/attention.toml:343, order tiles.
+// launchAttentionMixed_256: kernels/lib/cuda/attention.toml, order tiles.
 func (s *Set) launchAttentionMixed_256(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Seqs) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 63) / 64) * 1032)}
 	if g := (op.Grid{X: uint32(min(188, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+63)/64)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[163], g)
+		q.Launch(s.kernels[kernelAttentionMixed_256_0], g)
 	}
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[164], g)
+		q.Launch(s.kernels[kernelAttentionMixed_256_1], g)
 	}
 }
 
-// launchAttentionRowsBf16: kernels/lib/cuda/attention.toml:364.
+// launchAttentionRowsBf16: kernels/lib/cuda/attention.toml.
 func (s *Set) launchAttentionRowsBf16(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[165], g)
+		q.Launch(s.kernels[kernelAttentionRowsBf16], g)
 	}
 }
 
-// launchAttentionRowsF32: kernels/lib/cuda/attention.toml:373.
+// launchAttentionRowsF32: kernels/lib/cuda/attention.toml.
 func (s *Set) launchAttentionRowsF32(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[166], g)
+		q.Launch(s.kernels[kernelAttentionRowsF32], g)
 	}
 }
 
-// launchRmsnorm_2048: kernels/lib/cuda/base.toml:4.
+// launchRmsnorm_2048: kernels/lib/cuda/base.toml.
 func (s *Set) launchRmsnorm_2048(q op.Stream, a op.RMSNorm) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.RMSNorm)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[167], g)
+		q.Launch(s.kernels[kernelRmsnorm_2048], g)
 	}
 }
 
-// launchRmsnorm_4096: kernels/lib/cuda/base.toml:14.
+// launchRmsnorm_4096: kernels/lib/cuda/base.toml.
 func (s *Set) launchRmsnorm_4096(q op.Stream, a op.RMSNorm) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.RMSNorm)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[168], g)
+		q.Launch(s.kernels[kernelRmsnorm_4096], g)
 	}
 }
 
-// launchRmsnorm: kernels/lib/cuda/base.toml:24.
+// launchRmsnorm: kernels/lib/cuda/base.toml.
 func (s *Set) launchRmsnorm(q op.Stream, a op.RMSNorm) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.RMSNorm)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[169], g)
+		q.Launch(s.kernels[kernelRmsnorm], g)
 	}
 }
 
-// launchResolve: kernels/lib/cuda/base.toml:243.
+// launchResolve: kernels/lib/cuda/base.toml.
 func (s *Set) launchResolve(q op.Stream, a op.Resolve) {
 	if g := (op.Grid{X: uint32((int64(a.Count) + 255) / 256), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Resolve)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[170], g)
+		q.Launch(s.kernels[kernelResolve], g)
 	}
 }
 
-// launchRotaryAngles: kernels/lib/cuda/base.toml:41.
+// launchRotaryAngles: kernels/lib/cuda/base.toml.
 func (s *Set) launchRotaryAngles(q op.Stream, a op.RotaryAngles) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.RotaryAngles)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[171], g)
+		q.Launch(s.kernels[kernelRotaryAngles], g)
 	}
 }
 
-// launchRotaryCache_64: kernels/lib/cuda/base.toml:49.
+// launchRotaryCache_64: kernels/lib/cuda/base.toml.
 func (s *Set) launchRotaryCache_64(q op.Stream, a op.RotaryCache) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: uint32((int64(a.Heads) + 2*int64(a.KVHeads) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.RotaryCache)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[172], g)
+		q.Launch(s.kernels[kernelRotaryCache_64], g)
 	}
 }
 
-// launchRotaryRows_128: kernels/lib/cuda/base.toml:58, order turn.
+// launchRotaryRows_128: kernels/lib/cuda/base.toml, order turn.
 func (s *Set) launchRotaryRows_128(q op.Stream, a op.RotaryCache) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: uint32((int64(a.Heads) + 2*int64(a.KVHeads) + 47) / 48), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.RotaryCache)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[173], g)
+		q.Launch(s.kernels[kernelRotaryRows_128], g)
 	}
 }
 
-// launchRotaryFew_128: kernels/lib/cuda/base.toml:68, order turn.
+// launchRotaryFew_128: kernels/lib/cuda/base.toml, order turn.
 func (s *Set) launchRotaryFew_128(q op.Stream, a op.RotaryCache) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: uint32((int64(a.Heads) + 2*int64(a.KVHeads) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.RotaryCache)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[174], g)
+		q.Launch(s.kernels[kernelRotaryFew_128], g)
 	}
 }
 
-// launchRotaryCache_128: kernels/lib/cuda/base.toml:78, order turn.
+// launchRotaryCache_128: kernels/lib/cuda/base.toml, order turn.
 func (s *Set) launchRotaryCache_128(q op.Stream, a op.RotaryCache) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: uint32((int64(a.Heads) + 2*int64(a.KVHeads) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.RotaryCache)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[175], g)
+		q.Launch(s.kernels[kernelRotaryCache_128], g)
 	}
 }
 
-// launchRotaryCache_256Rows: kernels/lib/cuda/base.toml:88, order turn.
+// launchRotaryCache_256Rows: kernels/lib/cuda/base.toml, order turn.
 func (s *Set) launchRotaryCache_256Rows(q op.Stream, a op.RotaryCache) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: uint32((int64(a.Heads) + 2*int64(a.KVHeads) + 19) / 20), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.RotaryCache)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[176], g)
+		q.Launch(s.kernels[kernelRotaryCache_256Rows], g)
 	}
 }
 
-// launchRotaryCache_256: kernels/lib/cuda/base.toml:98, order turn.
+// launchRotaryCache_256: kernels/lib/cuda/base.toml, order turn.
 func (s *Set) launchRotaryCache_256(q op.Stream, a op.RotaryCache) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: uint32((int64(a.Heads) + 2*int64(a.KVHeads) + 3) / 4), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.RotaryCache)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[177], g)
+		q.Launch(s.kernels[kernelRotaryCache_256], g)
 	}
 }
 
-// launchRotaryCache_512: kernels/lib/cuda/base.toml:108.
+// launchRotaryCache_512: kernels/lib/cuda/base.toml.
 func (s *Set) launchRotaryCache_512(q op.Stream, a op.RotaryCache) {
 	if g := (op.Grid{X: uint32(a.Rows), Y: uint32((int64(a.Heads) + 2*int64(a.KVHeads) + 3) / 4), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.RotaryCache)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[178], g)
+		q.Launch(s.kernels[kernelRotaryCache_512], g)
 	}
 }
 
-// launchRouteOne: kernels/lib/cuda/base.toml:116.
+// launchRouteOne: kernels/lib/cuda/base.toml.
 func (s *Set) launchRouteOne(q op.Stream, a op.Route) {
 	*(*op.Route)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[179], op.Grid{X: 1, Y: 1, Z: 1})
+	q.Launch(s.kernels[kernelRouteOne], op.Grid{X: 1, Y: 1, Z: 1})
 }
 
-// launchRoute_8: kernels/lib/cuda/base.toml:125.
+// launchRoute_8: kernels/lib/cuda/base.toml.
 func (s *Set) launchRoute_8(q op.Stream, a op.Route) {
 	*(*op.Route)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[180], op.Grid{X: 1, Y: 1, Z: 1})
+	q.Launch(s.kernels[kernelRoute_8], op.Grid{X: 1, Y: 1, Z: 1})
 }
 
-// launchRoute_16: kernels/lib/cuda/base.toml:134.
+// launchRoute_16: kernels/lib/cuda/base.toml.
 func (s *Set) launchRoute_16(q op.Stream, a op.Route) {
 	*(*op.Route)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[181], op.Grid{X: 1, Y: 1, Z: 1})
+	q.Launch(s.kernels[kernelRoute_16], op.Grid{X: 1, Y: 1, Z: 1})
 }
 
-// launchRoute_128: kernels/lib/cuda/base.toml:143.
+// launchRoute_128: kernels/lib/cuda/base.toml.
 func (s *Set) launchRoute_128(q op.Stream, a op.Route) {
 	b := argumentsRoute{a, q.Scratch((int64(a.Rows) + 7) / 8 * int64(a.Experts) * 4)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsRoute)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[182], g)
+		q.Launch(s.kernels[kernelRoute_128_0], g)
 	}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 7) / 8), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsRoute)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[183], g)
+		q.Launch(s.kernels[kernelRoute_128_1], g)
 	}
 }
 
-// launchRoute: kernels/lib/cuda/base.toml:158.
+// launchRoute: kernels/lib/cuda/base.toml.
 func (s *Set) launchRoute(q op.Stream, a op.Route) {
 	b := argumentsRoute{a, q.Scratch((int64(a.Rows) + 31) / 32 * int64(a.Experts) * 4)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 31) / 32), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsRoute)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[184], g)
+		q.Launch(s.kernels[kernelRoute_0], g)
 	}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 31) / 32), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsRoute)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[185], g)
+		q.Launch(s.kernels[kernelRoute_1], g)
 	}
 }
 
-// launchRoute_32Of_512: kernels/lib/cuda/base.toml:173.
+// launchRoute_32Of_512: kernels/lib/cuda/base.toml.
 func (s *Set) launchRoute_32Of_512(q op.Stream, a op.Route) {
 	*(*op.Route)(q.Args(unsafe.Sizeof(a))) = a
-	q.Launch(s.kernels[186], op.Grid{X: 1, Y: 1, Z: 1})
+	q.Launch(s.kernels[kernelRoute_32Of_512], op.Grid{X: 1, Y: 1, Z: 1})
 }
 
-// launchRouteOf_512: kernels/lib/cuda/base.toml:182.
+// launchRouteOf_512: kernels/lib/cuda/base.toml.
 func (s *Set) launchRouteOf_512(q op.Stream, a op.Route) {
 	b := argumentsRoute{a, q.Scratch((int64(a.Rows) + 31) / 32 * int64(a.Experts) * 4)}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 31) / 32), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsRoute)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[187], g)
+		q.Launch(s.kernels[kernelRouteOf_512_0], g)
 	}
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 31) / 32), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsRoute)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[188], g)
+		q.Launch(s.kernels[kernelRouteOf_512_1], g)
 	}
 }
 
-// launchSample: kernels/lib/cuda/base.toml:196.
+// launchSample: kernels/lib/cuda/base.toml.
 func (s *Set) launchSample(q op.Stream, a op.Sample) {
 	if g := (op.Grid{X: 8, Y: uint32(a.Rows), Z: 1}); g.Y != 0 {
 		*(*op.Sample)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[189], g)
+		q.Launch(s.kernels[kernelSample], g)
 	}
 }
 
-// launchSampleLarge: kernels/lib/cuda/base.toml:208.
+// launchSampleLarge: kernels/lib/cuda/base.toml.
 func (s *Set) launchSampleLarge(q op.Stream, a op.Sample) {
 	b := argumentsSample{a, q.Scratch(int64(a.Rows) * ((int64(a.Vocab) + 31) / 32) * 128)}
 	if g := (op.Grid{X: 8, Y: uint32(a.Rows), Z: 1}); g.Y != 0 {
 		*(*argumentsSample)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[190], g)
+		q.Launch(s.kernels[kernelSampleLarge], g)
 	}
 }
 
-// launchSwiglu: kernels/lib/cuda/base.toml:33.
+// launchSwiglu: kernels/lib/cuda/base.toml.
 func (s *Set) launchSwiglu(q op.Stream, a op.SwiGLU) {
 	if g := (op.Grid{X: uint32((int64(a.Cols) + 2047) / 2048), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.SwiGLU)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[191], g)
+		q.Launch(s.kernels[kernelSwiglu], g)
 	}
 }
 
-// launchUnpackBf16: kernels/lib/cuda/bf16.toml:16.
+// launchUnpackBf16: kernels/lib/cuda/bf16.toml.
 func (s *Set) launchUnpackBf16(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32(a.W.Rows), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[192], g)
+		q.Launch(s.kernels[kernelUnpackBf16], g)
 	}
 }
 
-// launchUnpackQ8_0: kernels/lib/cuda/frag_pack.toml:11.
+// launchUnpackQ8_0: kernels/lib/cuda/frag_pack.toml.
 func (s *Set) launchUnpackQ8_0(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[193], g)
+		q.Launch(s.kernels[kernelUnpackQ8_0], g)
 	}
 }
 
-// launchUnpackQ4_0: kernels/lib/cuda/frag_pack.toml:11.
+// launchUnpackQ4_0: kernels/lib/cuda/frag_pack.toml.
 func (s *Set) launchUnpackQ4_0(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[194], g)
+		q.Launch(s.kernels[kernelUnpackQ4_0], g)
 	}
 }
 
-// launchUnpackQ4_1: kernels/lib/cuda/frag_pack.toml:11.
+// launchUnpackQ4_1: kernels/lib/cuda/frag_pack.toml.
 func (s *Set) launchUnpackQ4_1(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[195], g)
+		q.Launch(s.kernels[kernelUnpackQ4_1], g)
 	}
 }
 
-// launchUnpackF8: kernels/lib/cuda/frag_pack.toml:11.
+// launchUnpackF8: kernels/lib/cuda/frag_pack.toml.
 func (s *Set) launchUnpackF8(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[196], g)
+		q.Launch(s.kernels[kernelUnpackF8], g)
 	}
 }
 
-// launchUnpackF8block: kernels/lib/cuda/frag_pack.toml:11.
+// launchUnpackF8block: kernels/lib/cuda/frag_pack.toml.
 func (s *Set) launchUnpackF8block(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[197], g)
+		q.Launch(s.kernels[kernelUnpackF8block], g)
 	}
 }
 
-// launchUnpackNvfp4: kernels/lib/cuda/frag_pack.toml:11.
+// launchUnpackNvfp4: kernels/lib/cuda/frag_pack.toml.
 func (s *Set) launchUnpackNvfp4(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[198], g)
+		q.Launch(s.kernels[kernelUnpackNvfp4], g)
 	}
 }
 
-// launchUnpackQ6K: kernels/lib/cuda/frag_pack.toml:11.
+// launchUnpackQ6K: kernels/lib/cuda/frag_pack.toml.
 func (s *Set) launchUnpackQ6K(q op.Stream, a op.Unpack) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 15) / 16), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Unpack)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[199], g)
+		q.Launch(s.kernels[kernelUnpackQ6K], g)
 	}
 }
 
 // PackedBytes is the size of a packed matrix; zero for schemes without kernels.
 func (s *Set) PackedBytes(scheme op.Scheme, rows, cols int32) int64 {
 	switch scheme {
-	case op.SchemeBF16: // layout rows8, kernels/lib/cuda/bf16.toml:3
+	case op.SchemeBF16: // layout rows8 of kernels/lib/cuda/bf16.toml
 		return int64(rows) * ((int64(cols) + 7) / 8 * 8) * 2
-	case op.SchemeQ8_0: // layout frag, kernels/lib/cuda/q8_0.toml:17
+	case op.SchemeQ8_0: // layout frag of kernels/lib/cuda/q8_0.toml
 		return (int64(rows) + 15) / 16 * ((int64(cols) + 31) / 32) * 544
-	case op.SchemeQ4_0: // layout frag, kernels/lib/cuda/q4_0.toml:17
+	case op.SchemeQ4_0: // layout frag of kernels/lib/cuda/q4_0.toml
 		return (int64(rows) + 15) / 16 * ((int64(cols) + 63) / 64) * 576
-	case op.SchemeQ4_1: // layout frag, kernels/lib/cuda/q4_1.toml:17
+	case op.SchemeQ4_1: // layout frag of kernels/lib/cuda/q4_1.toml
 		return (int64(rows) + 15) / 16 * ((int64(cols) + 63) / 64) * 640
-	case op.SchemeF8: // layout frag, kernels/lib/cuda/f8.toml:17
+	case op.SchemeF8: // layout frag of kernels/lib/cuda/f8.toml
 		return (int64(rows) + 15) / 16 * ((int64(cols) + 63) / 64) * 1024
-	case op.SchemeF8Block: // layout frag, kernels/lib/cuda/f8block.toml:17
+	case op.SchemeF8Block: // layout frag of kernels/lib/cuda/f8block.toml
 		return (int64(rows) + 15) / 16 * ((int64(cols)+63)/64*1024 + (int64(cols)+127)/128*4)
-	case op.SchemeNVFP4: // layout frag, kernels/lib/cuda/nvfp4.toml:17
+	case op.SchemeNVFP4: // layout frag of kernels/lib/cuda/nvfp4.toml
 		return (int64(rows) + 15) / 16 * ((int64(cols) + 63) / 64) * 576
-	case op.SchemeQ6_K: // layout frag, kernels/lib/cuda/q6_k.toml:17
+	case op.SchemeQ6_K: // layout frag of kernels/lib/cuda/q6_k.toml
 		return (int64(rows) + 15) / 16 * ((int64(cols) + 63) / 64) * 864
 	}
 	return 0

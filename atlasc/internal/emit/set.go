@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/atlas-inference/atlas/atlasc/internal/contract"
-	"github.com/atlas-inference/atlas/atlasc/internal/diag"
 	"github.com/atlas-inference/atlas/atlasc/internal/plan"
 )
 
@@ -60,7 +59,7 @@ type launcherData struct {
 }
 
 type launchData struct {
-	Index   int // of the entry point
+	Kernel  string // constant of the entry point
 	Grid    string
 	NonZero string // condition under which there is a block at all; empty where there always is
 	Padding int64  // bytes before the tensor maps
@@ -91,7 +90,7 @@ func newSetData(c *contract.Contract, p *Package) *setData {
 	slices.Sort(d.Arguments)
 	var schemes []string
 	for _, l := range h.Layouts {
-		d.Layouts = append(d.Layouts, layoutData{"op." + l.Scheme.Name, l.Name, l.At("").String(), l.Size.Go()})
+		d.Layouts = append(d.Layouts, layoutData{"op." + l.Scheme.Name, l.Name, l.At("").File, l.Size.Go()})
 		schemes = append(schemes, plan.SchemeName(l.Scheme))
 	}
 	d.Schemes = strings.Join(schemes, ", ")
@@ -138,7 +137,7 @@ func (d *setData) fill(s *plan.Set) {
 		if weight := dispatch.Op.Weight(); weight != nil {
 			m.Weight = weight.Name
 		}
-		var positions []diag.Pos
+		var files []string
 		for _, c := range dispatch.Cases {
 			var data caseData
 			for i, scheme := range c.Schemes {
@@ -154,7 +153,9 @@ func (d *setData) fill(s *plan.Set) {
 				}
 				data.Rest = b.Condition != ""
 				data.Branches = append(data.Branches, b)
-				positions = append(positions, e.At(""))
+				if file := e.At("").File; !slices.Contains(files, file) {
+					files = append(files, file)
+				}
 				if e.Model == s.Model && !launched[e] {
 					launched[e] = true
 					d.Launchers = append(d.Launchers, d.launcher(e))
@@ -166,7 +167,7 @@ func (d *setData) fill(s *plan.Set) {
 				m.Cases = append(m.Cases, data)
 			}
 		}
-		if m.From = places(positions); m.From == "" {
+		if m.From = strings.Join(files, ",\n// "); m.From == "" {
 			m.From = "no kernel"
 		}
 		d.Methods = append(d.Methods, m)
@@ -189,32 +190,8 @@ func Condition(e *plan.Entry) string {
 	return strings.Join(parts, " && ")
 }
 
-// places names positions, those of one file together: "a.toml:1, 9; b.toml:4".
-func places(positions []diag.Pos) string {
-	var b strings.Builder
-	seen := map[diag.Pos]bool{}
-	file := ""
-	for _, p := range positions {
-		p.Set = ""
-		if seen[p] {
-			continue
-		}
-		seen[p] = true
-		switch {
-		case p.File == file:
-			fmt.Fprintf(&b, ", %d", p.Line)
-		case file != "":
-			fmt.Fprintf(&b, ";\n// %s", p)
-		default:
-			b.WriteString(p.String())
-		}
-		file = p.File
-	}
-	return b.String()
-}
-
 func (d *setData) launcher(e *plan.Entry) launcherData {
-	l := launcherData{Name: launcher(e), Op: e.Op.Name, From: e.At("").String()}
+	l := launcherData{Name: launcher(e), Op: e.Op.Name, From: e.At("").File}
 	if e.Order != "" {
 		l.From += ", order " + e.Order
 	}
@@ -241,7 +218,7 @@ func (d *setData) launcher(e *plan.Entry) launcherData {
 		l.Launches = append(l.Launches, launchData{
 			Tiles:   tiles,
 			Padding: argumentBytes(e, &launch) - int64(len(tiles))*mapBytes - argumentBytes(e, &plan.Launch{}),
-			Index:   slices.IndexFunc(d.Points, func(p EntryPoint) bool { return p.Name == launch.Entry }),
+			Kernel:  place(launch.Entry),
 			Grid:    fmt.Sprintf("op.Grid{X: %s, Y: %s, Z: %s}", dims[0], dims[1], dims[2]),
 			NonZero: strings.Join(nonZero, " && "),
 		})
@@ -251,6 +228,26 @@ func (d *setData) launcher(e *plan.Entry) launcherData {
 
 // launcher is the name of an entry's method.
 func launcher(e *plan.Entry) string { return "launch" + camel(e.ID) }
+
+// place is the name of an entry point's place among Kernels.
+func place(entry string) string { return "kernel" + camel(strings.TrimPrefix(entry, "atlas_")) }
+
+// Constant is the name of the entry point's place among Kernels.
+func (p EntryPoint) Constant() string { return place(p.Name) }
+
+// MostBlocks is the most blocks along x that an entry point whose blocks take one tile after another is launched with; 0 for
+// one that has as many as there are tiles.
+func (p EntryPoint) MostBlocks() int64 {
+	if len(p.Launch.Grid) == 0 { // of hardware without threads
+		return 0
+	}
+	blocks := p.Launch.Grid[0]
+	most, limited := blocks.Most()
+	if _, constant := blocks.Constant(); constant || !limited {
+		return 0
+	}
+	return most
+}
 
 // camel turns linear_q8_0 into LinearQ8_0; the underscore stays before a digit, so that different names stay different.
 func camel(name string) string {
@@ -273,15 +270,7 @@ type bundleData struct {
 	*setData
 	Device, Arch, Activations, Contract string
 	Needs, Features                     []string
-	Models                              []*setData   // of models with kernels of their own
-	Rounds                              []EntryPoint // of kernels that round activations
-	Persistent                          []persistent
-}
-
-// persistent is an entry point whose blocks take one tile after another, and the most blocks along x that it has.
-type persistent struct {
-	Name   string
-	Blocks int64
+	Models                              []*setData // of models with kernels of their own
 }
 
 func newBundleData(d *setData, p *Package) bundleData {
@@ -290,20 +279,6 @@ func newBundleData(d *setData, p *Package) bundleData {
 		Contract: p.Contract, Needs: h.Needs}
 	for _, s := range h.Sets[1:] {
 		b.Models = append(b.Models, d.model(s))
-	}
-	for _, point := range p.Entries {
-		if point.Entry.Rounds != "" {
-			b.Rounds = append(b.Rounds, point)
-		}
-		if len(point.Launch.Grid) == 0 { // of hardware without threads
-			continue
-		}
-		blocks := point.Launch.Grid[0]
-		if most, limited := blocks.Most(); limited {
-			if _, constant := blocks.Constant(); !constant {
-				b.Persistent = append(b.Persistent, persistent{point.Name, most})
-			}
-		}
 	}
 	for _, s := range d.Switches {
 		b.Features = append(b.Features, s.CPU...)

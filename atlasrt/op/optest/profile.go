@@ -80,7 +80,7 @@ func (p *Profiler) Watch(b *bundle.Bundle) *bundle.Bundle {
 	watched := *b
 	watched.New = func(kernels []op.Kernel, has func(string) bool) bundle.Set {
 		for i, k := range kernels {
-			p.names[k] = b.Kernels[i]
+			p.names[k] = b.Kernels[i].Name
 		}
 		p.Set, p.act = b.New(kernels, has), b.Activations
 		return p

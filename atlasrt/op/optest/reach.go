@@ -12,7 +12,7 @@ import (
 // Reached are the kernels that Run launches of some sets of b, for each how often. q runs nothing, so that no device is needed: a
 // kernel that is not among them is never compared with the oracle.
 func Reached(q op.Stream, b *bundle.Bundle, sets ...bundle.Set) (map[op.Kernel]int, error) {
-	list, reached := cases(Options{}, len(b.Persistent) > 0), map[op.Kernel]int{}
+	list, reached := cases(Options{}, b.IsPersistent()), map[op.Kernel]int{}
 	for _, set := range sets {
 		s := side{set: set, act: b.Activations}
 		for _, c := range list {

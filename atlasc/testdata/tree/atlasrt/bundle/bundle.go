@@ -21,10 +21,17 @@ type Bundle struct {
 	Activations op.DType
 	Needs       []string
 	Features    []string
-	Kernels     []string
+	Kernels     []Kernel
 	Contract    string
 	Sources     string
 	Files       fs.FS
 	New         func(kernels []op.Kernel, has func(feature string) bool) Set
 	Models      map[string]func(kernels []op.Kernel, has func(feature string) bool) Set
+}
+
+// Kernel is an entry point of an image.
+type Kernel struct {
+	Name       string
+	Rounds     string
+	MostBlocks uint32
 }
