@@ -337,7 +337,7 @@ func (s *Scheduler) schedule(q *Sequence, rows int) {
 	s.plan.Chunks = append(s.plan.Chunks, c)
 	s.plan.Rows += rows
 	s.plan.Outputs += c.Outputs
-	s.plan.waits = s.plan.waits || c.Outputs > 0 && (q.Waits || q.Score)
+	s.plan.waits = s.plan.waits || c.Sample && q.Waits || q.scoring()
 }
 
 // preempt moves the youngest running sequence to the head of the queue.

@@ -308,23 +308,40 @@ func TestStepsAhead(t *testing.T) {
 	}
 }
 
-// A sequence whose next draw depends on its last token keeps every step from being planned ahead of it.
-func TestWaitingSequencesAreNotAhead(t *testing.T) {
-	m := newMachine(t, Limits{BatchTokens: 32, Sequences: 4, Outputs: 4}, 40, true)
-	m.depth = 2
-	waits := m.add([]int32{1, 2}, 5)
-	waits.Waits = true
-	m.add([]int32{3, 4}, 12)
-	for finish := Unfinished; finish == Unfinished; finish, _ = waits.Finish() {
-		if !m.step(nil) || len(m.flights) > 1 {
-			t.Fatalf("%d steps in flight, want 1", len(m.flights))
-		}
+// No step is planned ahead of one whose logits are read: those of a prompt that is scored, or of every token of a sequence.
+func TestStepsWhoseLogitsAreReadAreNotOvertaken(t *testing.T) {
+	cases := []struct {
+		name         string
+		waits, score bool
+		alone        int // steps before one is planned behind another
+	}{
+		{"each token", true, false, 5},
+		{"the prompt, in two chunks", false, true, 2},
+		{"both", true, true, 6},
+		{"nothing", false, false, 0},
 	}
-	m.step(nil)
-	if m.step(nil); len(m.flights) != 1 {
-		t.Errorf("after it ended: %d steps in flight behind the one that came back, want 1", len(m.flights))
+	for _, test := range cases {
+		t.Run(test.name, func(t *testing.T) {
+			m := newMachine(t, Limits{BatchTokens: 32, Sequences: 4, Outputs: 4, ChunkTokens: 4}, 40, true)
+			m.depth = 2
+			m.add([]int32{3, 4}, 12)
+			q := &Sequence{Tokens: []int32{1, 2, 5, 6}, MaxTokens: 5, Waits: test.waits, Score: test.score}
+			if err := m.s.Add(q); err != nil {
+				t.Fatal(err)
+			}
+			got := 0
+			for m.step(nil); ; m.step(nil) {
+				if m.step(nil); len(m.flights) > 0 || got > 30 { // planned while one was in flight
+					break
+				}
+				got++
+			}
+			if got != test.alone {
+				t.Errorf("%d steps before one is planned behind another, want %d", got, test.alone)
+			}
+			m.run()
+		})
 	}
-	m.run()
 }
 
 // Every sequence of a step that failed has failed, and the step behind it brings nothing more.
