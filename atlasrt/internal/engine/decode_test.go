@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"github.com/atlas-inference/atlas/atlasrt/device"
-	"github.com/atlas-inference/atlas/atlasrt/internal/sample"
 	"github.com/atlas-inference/atlas/atlasrt/model"
 	"github.com/atlas-inference/atlas/atlasrt/op"
 )
@@ -53,7 +52,7 @@ func (d stillDevice) Stream(int64) (device.Stream, error) { return d.still, nil 
 func (d stillDevice) Mailbox(device.Stream, int, int) (device.Mailbox, error) { return d.still, nil }
 
 // decoding is an engine whose sequences have all begun to generate; step runs one step and takes its events.
-func decoding(t testing.TB, sequences int, graphs GraphMode, overlap bool) (e *Engine, step func()) {
+func decoding(t testing.TB, sequences int, graphs GraphMode, overlap bool, penalty float32) (e *Engine, step func()) {
 	t.Helper()
 	s := &still{}
 	e, err := build(Config{Device: stillDevice{s}, Set: s, Model: s, KVType: op.BF16, Blocks: 200_000, Graphs: graphs, NoOverlap: !overlap})
@@ -62,7 +61,9 @@ func decoding(t testing.TB, sequences int, graphs GraphMode, overlap bool) (e *E
 	}
 	var channels []<-chan Event
 	for i := range sequences {
-		events, err := e.Submit(t.Context(), Request{Prompt: []int32{int32(i), 2, 3}, MaxTokens: 40_000, LogProbs: -1, Sampling: sample.Greedy()})
+		r := greedy([]int32{int32(i), 2, 3}, 40_000)
+		r.Sampling.FrequencyPenalty = penalty
+		events, err := e.Submit(t.Context(), r)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -89,12 +90,14 @@ func TestDecodeAllocatesNothing(t *testing.T) {
 	for _, sequences := range []int{1, 7, 64} {
 		for _, graphs := range []GraphMode{GraphsNone, GraphsFull, GraphsPiecewise} {
 			for _, overlap := range []bool{false, true} {
-				t.Run(fmt.Sprintf("%d sequences, graphs %s, overlap %v", sequences, graphs, overlap), func(t *testing.T) {
-					_, step := decoding(t, sequences, graphs, overlap)
-					if got := testing.AllocsPerRun(1000, step); got != 0 {
-						t.Errorf("allocations per step: got %v, want 0", got)
-					}
-				})
+				for _, penalty := range []float32{0} {
+					t.Run(fmt.Sprintf("%d sequences, graphs %s, overlap %v, penalty %v", sequences, graphs, overlap, penalty), func(t *testing.T) {
+						_, step := decoding(t, sequences, graphs, overlap, penalty)
+						if got := testing.AllocsPerRun(1000, step); got != 0 {
+							t.Errorf("allocations per step: got %v, want 0", got)
+						}
+					})
+				}
 			}
 		}
 	}
@@ -105,7 +108,7 @@ func BenchmarkDecode(b *testing.B) {
 	for _, sequences := range []int{1, 8, 64} {
 		for _, overlap := range []bool{false, true} {
 			b.Run(fmt.Sprintf("%d, overlap %v", sequences, overlap), func(b *testing.B) {
-				e, step := decoding(b, sequences, GraphsFullDecodeOnly, overlap)
+				e, step := decoding(b, sequences, GraphsFullDecodeOnly, overlap, 0)
 				seconds, steps := 0.0, uint64(0)
 				count := func() {
 					s := e.Stats()
@@ -115,13 +118,47 @@ func BenchmarkDecode(b *testing.B) {
 					if e.scheduler.Running() < sequences { // they are at their end
 						b.StopTimer()
 						count()
-						e, step = decoding(b, sequences, GraphsFullDecodeOnly, overlap)
+						e, step = decoding(b, sequences, GraphsFullDecodeOnly, overlap, 0)
 						b.StartTimer()
 					}
 					step()
 				}
 				count()
 				b.ReportMetric(seconds*1e9/float64(steps), "ns-to-launch/step")
+			})
+		}
+	}
+}
+
+// BenchmarkLaunch fills the inputs of a decode step and queues it, replayed, on a device that does nothing.
+func BenchmarkLaunch(b *testing.B) {
+	for _, penalty := range []float32{0, 1} {
+		for _, sequences := range []int{1, 16, 64, 256} {
+			b.Run(fmt.Sprintf("%d, penalty %v", sequences, penalty), func(b *testing.B) {
+				s := &still{}
+				e, err := build(Config{Device: stillDevice{s}, Set: s, Model: s, KVType: op.BF16, Blocks: 200_000, MaxSequences: 256})
+				if err != nil {
+					b.Fatal(err)
+				}
+				for i := range sequences {
+					prompt := make([]int32, 1000)
+					prompt[0] = int32(i)
+					r := greedy(prompt, 1000)
+					r.Sampling.FrequencyPenalty = penalty
+					if _, err := e.Submit(b.Context(), r); err != nil {
+						b.Fatal(err)
+					}
+				}
+				var f *flight
+				for f == nil || f.plan.Samples < sequences || f.plan.Rows > sequences {
+					e.step()
+					f = &e.flights[(e.takeoff-1)%overlapping]
+				}
+				for number := 0; b.Loop(); number++ {
+					if err := errors.Join(e.runner.launch(f.plan, f.tasks, number), e.runner.finish()); err != nil {
+						b.Fatal(err)
+					}
+				}
 			})
 		}
 	}

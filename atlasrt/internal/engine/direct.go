@@ -85,6 +85,9 @@ func (d *Direct) run(r Request, chunk int, show func(*sched.Plan)) ([]int32, err
 		if err := d.runner.launch(p, []*task{t}, 0); err != nil {
 			return nil, err
 		}
+		if err := d.runner.finish(); err != nil {
+			return nil, err
+		}
 		sampled, err := d.runner.collect(p, 0)
 		if err != nil {
 			return nil, err

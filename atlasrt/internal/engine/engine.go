@@ -341,7 +341,10 @@ func (e *Engine) board(f *flight) {
 
 func (e *Engine) queue(f *flight) (err error) {
 	defer e.recovered(&err)
-	return e.runner.launch(f.plan, f.tasks, e.takeoff)
+	if err := e.runner.launch(f.plan, f.tasks, e.takeoff); err != nil {
+		return err
+	}
+	return e.runner.finish()
 }
 
 // land waits for the oldest step in flight, books what came of it and leaves its events in the outbox.

@@ -3,54 +3,71 @@ package engine
 import (
 	"math"
 
+	"github.com/atlas-inference/atlas/atlasrt/internal/sample"
 	"github.com/atlas-inference/atlas/atlasrt/internal/sched"
 )
 
-// fill writes a plan's inputs to the staging buffer. Rows and sequences of a bucket that the plan does not use compute a token
-// that is written nowhere, belongs to no sequence and gives no logits.
-func (r *runner) fill(p *sched.Plan, tasks []*task, s shape, at inputs) {
-	w, size := r.words, r.config.BlockSize
-	row, sampled, other := 0, 0, p.Samples
-	for i, c := range p.Chunks {
-		q := c.Sequence
-		blocks := q.Blocks()
-		w[at.starts+i] = int32(row)
-		w[at.lengths+i] = int32(c.Start + c.Rows)
-		table := w[at.tables+i*s.maxBlocks : at.tables+(i+1)*s.maxBlocks]
-		clear(table[copy(table, blocks):])
+// Rows and sequences of a bucket that a plan does not use compute a token that is written nowhere, belongs to no sequence
+// and gives no logits. That is what the padding of each array says.
+
+// fillTokens writes a reference where a token is still being sampled: see op.Resolve.
+func fillTokens(to []int32, b *batch) {
+	row := 0
+	for i := range b.chunks {
+		c := &b.chunks[i]
 		if c.Follows >= 0 {
-			w[at.tokens+row] = int32(-1 - c.Follows) // a reference, see op.Resolve
+			to[row] = int32(-1 - c.Follows)
 		} else {
-			copy(w[at.tokens+row:], q.Tokens[c.Start:c.Start+c.Rows])
+			copy(to[row:], c.Sequence.Tokens[c.Start:c.Start+c.Rows])
 		}
+		row += c.Rows
+	}
+	clear(to[row:])
+}
+
+func fillPositions(to []int32, b *batch) {
+	row := 0
+	for i := range b.chunks {
+		c := &b.chunks[i]
 		for t := c.Start; t < c.Start+c.Rows; t++ {
-			w[at.positions+row] = int32(t)
-			w[at.slots+row] = blocks[t/size]*int32(size) + int32(t%size)
+			to[row] = int32(t)
 			row++
 		}
-		// Sampled rows come first among the outputs, so that the sampler reads a dense matrix.
+	}
+	clear(to[row:])
+}
+
+func fillSlots(to []int32, b *batch) {
+	row := 0
+	for i := range b.chunks {
+		c := &b.chunks[i]
+		blocks := c.Sequence.Blocks()
+		for t := c.Start; t < c.Start+c.Rows; t++ {
+			to[row] = blocks[t/b.block]*int32(b.block) + int32(t%b.block)
+			row++
+		}
+	}
+	pad(to[row:], -1)
+}
+
+// fillIndex puts rows that are sampled from first, so that the sampler reads a dense matrix.
+func fillIndex(to []int32, b *batch) {
+	row, sampled, other := 0, 0, len(b.sampled)
+	for i := range b.chunks {
+		c := &b.chunks[i]
+		row += c.Rows
+		scored := row // behind those that are not sampled from
 		if c.Sample {
-			w[at.index+sampled] = int32(row - 1)
+			scored--
+			to[sampled] = int32(scored)
 			sampled++
 		}
-		for o := scoredRows(c); o > 0; o-- {
-			w[at.index+other] = int32(row - o - sampleRows(c))
+		for r := row - c.Outputs; r < scored; r++ {
+			to[other] = int32(r)
 			other++
 		}
 	}
-	w[at.starts+len(p.Chunks)] = int32(row)
-	for i := len(p.Chunks); i < s.seqs; i++ {
-		w[at.starts+i+1] = int32(row)
-		w[at.lengths+i] = 0
-		clear(w[at.tables+i*s.maxBlocks : at.tables+(i+1)*s.maxBlocks])
-	}
-	for ; row < s.rows; row++ {
-		w[at.tokens+row], w[at.positions+row], w[at.slots+row] = 0, 0, -1
-	}
-	for ; other < s.outputs; other++ {
-		w[at.index+other] = -1
-	}
-	r.fillSampling(p, tasks, s, at)
+	pad(to[other:], -1)
 }
 
 // scoredRows is how many of a chunk's outputs are not sampled from.
@@ -63,42 +80,117 @@ func sampleRows(c sched.Chunk) int {
 	return 0
 }
 
-func (r *runner) fillSampling(p *sched.Plan, tasks []*task, s shape, at inputs) {
-	w := r.words
-	i, edit := 0, 0
-	for chunk, c := range p.Chunks {
-		if !c.Sample {
-			continue
+func fillStarts(to []int32, b *batch) {
+	row := 0
+	for i := range b.chunks {
+		to[i] = int32(row)
+		row += b.chunks[i].Rows
+	}
+	pad(to[len(b.chunks):], int32(row))
+}
+
+func fillLengths(to []int32, b *batch) {
+	for i := range b.chunks {
+		to[i] = int32(b.chunks[i].Start + b.chunks[i].Rows)
+	}
+	clear(to[len(b.chunks):])
+}
+
+func fillTables(to []int32, b *batch) {
+	for i := range b.chunks {
+		table := to[i*b.maxBlocks : (i+1)*b.maxBlocks]
+		clear(table[copy(table, b.chunks[i].Sequence.Blocks()):])
+	}
+	clear(to[len(b.chunks)*b.maxBlocks:])
+}
+
+func fillSeeds(to []int32, b *batch) {
+	for i, t := range b.sampled {
+		seed := t.request.Sampling.Seed
+		to[2*i], to[2*i+1] = int32(seed), int32(seed>>32)
+	}
+	clear(to[2*len(b.sampled):])
+}
+
+func fillTemperatures(to []int32, b *batch) {
+	for i, t := range b.sampled {
+		if to[i] = float(t.request.Sampling.Temperature); t.request.Sampling.IsGreedy() {
+			to[i] = 0
 		}
-		t := tasks[chunk]
-		params := &t.request.Sampling
-		w[at.seed+2*i], w[at.seed+2*i+1] = int32(params.Seed), int32(params.Seed>>32)
-		if w[at.temperature+i] = float(params.Temperature); params.IsGreedy() {
-			w[at.temperature+i] = 0
+	}
+	clear(to[len(b.sampled):])
+}
+
+func fillTopP(to []int32, b *batch) {
+	for i, t := range b.sampled {
+		to[i] = float(t.request.Sampling.TopP)
+	}
+	pad(to[len(b.sampled):], float(1))
+}
+
+func fillMinP(to []int32, b *batch) {
+	for i, t := range b.sampled {
+		to[i] = float(t.request.Sampling.MinP)
+	}
+	clear(to[len(b.sampled):])
+}
+
+func fillTopK(to []int32, b *batch) {
+	for i, t := range b.sampled {
+		to[i] = t.request.Sampling.TopK
+	}
+	clear(to[len(b.sampled):])
+}
+
+// fillDrawPositions writes where the tokens will stand that are sampled.
+func fillDrawPositions(to []int32, b *batch) {
+	sampled := 0
+	for i := range b.chunks {
+		if c := &b.chunks[i]; c.Sample {
+			to[sampled] = int32(c.Start + c.Rows)
+			sampled++
 		}
-		w[at.topP+i] = float(params.TopP)
-		w[at.minP+i] = float(params.MinP)
-		w[at.topK+i] = params.TopK
-		w[at.position+i] = int32(c.Start + c.Rows)
-		w[at.editStarts+i] = int32(edit)
-		if e := t.edits; e != nil {
-			copy(w[at.editToken+edit:], e.Token)
-			for j := range e.Token {
-				w[at.editBias+edit+j] = float(e.Bias[j])
-				w[at.editFactor+edit+j] = float(e.Factor[j])
-				w[at.editOffset+edit+j] = float(e.Offset[j])
+	}
+	clear(to[sampled:])
+}
+
+func fillEditStarts(to []int32, b *batch) {
+	edit := 0
+	for i, t := range b.sampled {
+		to[i] = int32(edit)
+		edit += t.edits.Len()
+	}
+	pad(to[len(b.sampled):], int32(edit))
+}
+
+func fillEditTokens(to []int32, b *batch) {
+	for _, t := range b.sampled {
+		if t.edits != nil {
+			to = to[copy(to, t.edits.Token):]
+		}
+	}
+}
+
+// fillEdits writes one value of each edit.
+func fillEdits(values func(*sample.Edits) []float32) func(to []int32, b *batch) {
+	return func(to []int32, b *batch) {
+		edit := 0
+		for _, t := range b.sampled {
+			if t.edits == nil {
+				continue
 			}
-			edit += len(e.Token)
+			for _, v := range values(t.edits) {
+				to[edit] = float(v)
+				edit++
+			}
 		}
-		i++
 	}
-	for ; i < s.samples; i++ {
-		w[at.seed+2*i], w[at.seed+2*i+1] = 0, 0
-		w[at.temperature+i], w[at.topP+i], w[at.minP+i] = 0, float(1), 0
-		w[at.topK+i], w[at.position+i] = 0, 0
-		w[at.editStarts+i] = int32(edit)
+}
+
+func pad(to []int32, value int32) {
+	for i := range to {
+		to[i] = value
 	}
-	w[at.editStarts+s.samples] = int32(edit)
 }
 
 func float(v float32) int32 { return int32(math.Float32bits(v)) }

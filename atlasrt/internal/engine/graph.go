@@ -68,14 +68,14 @@ const (
 type graphKey struct {
 	recording                                    Recording
 	rows, seqs, outputs, samples, maxBlocks, box int
-	sampled                                      bool // sampling is part of it
+	late                                         bool // it ends before sampling, which reads late inputs
 }
 
 func (s shape) key() graphKey {
 	if s.recording == Piecewise {
 		return graphKey{recording: Piecewise, rows: s.rows, outputs: s.outputs}
 	}
-	return graphKey{Full, s.rows, s.seqs, s.outputs, s.samples, s.maxBlocks, s.box, s.edits == 0}
+	return graphKey{Full, s.rows, s.seqs, s.outputs, s.samples, s.maxBlocks, s.box, s.late}
 }
 
 // recorder keeps recorded steps.

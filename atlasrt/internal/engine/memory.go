@@ -162,11 +162,16 @@ func (n Need) whole() shape {
 
 // stepBytes is what the inputs of a step take, and the tokens that it samples.
 func (n Need) stepBytes() int64 {
-	return 4 * (int64(n.whole().layout().words) + int64(n.MaxSequences))
+	in, s := stepInputs(), n.whole()
+	return 4 * int64(wordsOf(in.early, s)+wordsOf(in.late, s)+n.MaxSequences)
 }
 
-// sentBytes is what comes through a mailbox: all but edits.
-func (n Need) sentBytes() int64 { return 4 * int64(n.whole().layout().unedited()) }
+// sentBytes is the most that comes through a mailbox: all inputs of a step that edits nothing.
+func (n Need) sentBytes() int64 {
+	in, s := stepInputs(), n.whole()
+	s.edits = 0
+	return 4 * int64(wordsOf(in.early, s)+wordsOf(in.late, s))
+}
 
 func (n Need) logitBytes() int64 { return 4 * int64(n.Layout.Vocab) * int64(n.outputs()) }
 

@@ -207,34 +207,6 @@ func TestEngineTakesWhatIsPlanned(t *testing.T) {
 	}
 }
 
-func TestShapesOverlapNowhere(t *testing.T) {
-	s := shape{rows: 33, seqs: 5, outputs: 7, samples: 5, maxBlocks: 9, edits: 3}
-	at := s.layout()
-	arrays := []struct {
-		name         string
-		start, words int
-	}{
-		{"tokens", at.tokens, 33}, {"positions", at.positions, 33}, {"slots", at.slots, 33}, {"index", at.index, 7}, {"seed", at.seed, 10},
-		{"starts", at.starts, 6}, {"lengths", at.lengths, 5}, {"tables", at.tables, 45},
-		{"temperature", at.temperature, 5}, {"topP", at.topP, 5}, {"minP", at.minP, 5}, {"topK", at.topK, 5}, {"position", at.position, 5},
-		{"editStarts", at.editStarts, 6}, {"editToken", at.editToken, 3}, {"editBias", at.editBias, 3}, {"editFactor", at.editFactor, 3}, {"editOffset", at.editOffset, 3},
-	}
-	end := 0
-	for _, a := range arrays {
-		if a.start < end || a.start%16 != 0 {
-			t.Errorf("%s starts at word %d, want a multiple of 16 from %d on", a.name, a.start, end)
-		}
-		end = a.start + a.words
-	}
-	if at.words < end {
-		t.Errorf("%d words in all, want at least %d", at.words, end)
-	}
-	other := shape{rows: 33, seqs: 9, outputs: 7, samples: 2, maxBlocks: 16, edits: 1}.layout()
-	if other.tokens != at.tokens || other.positions != at.positions || other.slots != at.slots || other.index != at.index {
-		t.Errorf("what pieces read lies at %+v and, with other sequences of as many rows and outputs, at %+v", at, other)
-	}
-}
-
 func TestBuckets(t *testing.T) {
 	cases := []struct{ rows, limit, want int }{{1, 64, 1}, {3, 64, 3}, {8, 64, 8}, {9, 64, 10}, {17, 64, 20}, {33, 64, 40}, {63, 64, 64}, {65, 256, 80}, {5, 6, 5}, {17, 18, 18}}
 	for _, test := range cases {

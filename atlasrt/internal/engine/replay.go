@@ -6,11 +6,12 @@ import (
 	"github.com/atlas-inference/atlas/atlasrt/device"
 )
 
-// queue queues the step that point described: replayed where it is recorded, and recorded where it should be.
+// queue queues what launch does of a step: replayed where it is recorded, and recorded where it should be.
 //
-// What is recorded whole begins and ends with a mailbox. How many logits are edited changes from step to step, so sampling
-// with edits, and what follows it, is queued behind what is recorded. Of steps in pieces inputs and results are queued anew.
-func (r *runner) queue(s shape) {
+// What is recorded whole begins and ends with a mailbox. A step that needs late inputs is recorded up to sampling, for how
+// large they are changes from step to step. Of steps in pieces inputs and results are queued anew.
+func (r *runner) queue() {
+	s := r.step.shape
 	graphs := r.recorded(s)
 	switch {
 	case graphs == nil:
@@ -18,18 +19,17 @@ func (r *runner) queue(s shape) {
 	case s.recording == Piecewise:
 		r.queueInputs()
 		r.pieces.run(graphs, r.forward)
-		r.queueResults()
+		if !s.late {
+			r.queueResults()
+		}
 		r.recorder.replayedParts.Add(1)
 	default:
 		graphs[0].Replay(r.stream)
-		if !s.key().sampled {
-			r.queueResults()
-		}
 		r.recorder.replayedFull.Add(1)
 	}
 }
 
-// recorded is the step that point described, recorded now if need be; nil where it is not to be replayed.
+// recorded is the step that was prepared, recorded now if need be; nil where it is not to be replayed.
 func (r *runner) recorded(s shape) []device.Graph {
 	if s.recording == Eager {
 		return nil
@@ -41,7 +41,7 @@ func (r *runner) recorded(s shape) []device.Graph {
 	return graphs
 }
 
-// capture records the step that point described; nil where that fails.
+// capture records the step that was prepared; nil where that fails.
 func (r *runner) capture(s shape) (graphs []device.Graph) {
 	if r.waiting != nil {
 		r.waiting()
@@ -51,15 +51,8 @@ func (r *runner) capture(s shape) (graphs []device.Graph) {
 	if s.recording == Piecewise {
 		graphs, err = r.pieces.capture(d, r.forward)
 	} else {
-		record := r.whole
-		if !s.key().sampled {
-			record = func() {
-				r.queueInputs()
-				r.forward(r.stream)
-			}
-		}
 		var g device.Graph
-		if g, err = d.Capture(r.stream, record); err == nil {
+		if g, err = d.Capture(r.stream, r.whole); err == nil {
 			graphs = []device.Graph{g}
 		}
 	}
@@ -84,7 +77,7 @@ func (r *runner) captureAll() {
 		for blocks := bucketBlocks(1, longest); ; blocks = bucketBlocks(blocks+1, longest) {
 			for box := range r.depth() {
 				s := shape{rows: n, seqs: n, outputs: n, samples: n, maxBlocks: blocks, box: box, recording: r.recorder.decode, decode: true}
-				r.point(s, s.layout())
+				r.prepare(s, nil, nil)
 				r.recorded(s)
 			}
 			if blocks == longest {

@@ -14,15 +14,16 @@ import (
 
 // runner carries plans out on the device: it owns the stream, the cache's memory and the buffers of a step.
 //
-// launch queues a step and collect waits for it, in the same order. Where the device overlaps, the next step may be launched
-// first: tokens that it continues from are looked up on the device, among those that the step before sampled. It allocates
-// nothing per step.
+// launch and finish queue a step and collect waits for it, in the same order. Where the device overlaps, the next step may be
+// launched first: tokens that it continues from are looked up on the device, among those that the step before sampled. It
+// allocates nothing per step.
 type runner struct {
 	config Config
 	layout model.Layout
 	stream device.Stream
 	owned  []op.Ptr // every allocation
 
+	inputs  inputs
 	words   []int32 // inputs of a step, staged for one copy
 	staging op.Ptr
 	logits  op.Ptr // f32 [MaxOutputs,Vocab]
@@ -30,12 +31,10 @@ type runner struct {
 	tokens  []int32
 	boxes   []device.Mailbox // one for each step that may be in flight; none where the device does not overlap
 
-	inputs  op.Resolve // what the step that was launched last is made of
-	step    model.Inputs
-	sample  op.Sample
-	results op.Copy
+	step    launches        // the step that was launched last
+	early   int             // words of its inputs that launch sends
 	forward func(op.Stream) // queues the forward pass
-	whole   func()          // queues all of the step
+	whole   func()          // queues what launch queues
 
 	recorder *recorder
 	waiting  func() // what is not to wait until a step is recorded, which takes longer than to run it; or nil
@@ -48,12 +47,14 @@ const overlapping = 2
 
 // newRunner takes all memory that steps need. The config must be complete.
 func newRunner(c Config) (r *runner, err error) {
-	r = &runner{config: c, layout: c.Model.Layout(), recorder: newRecorder(c), sizes: decodeSizes(c)}
-	r.forward = r.queueForward
+	r = &runner{config: c, layout: c.Model.Layout(), inputs: stepInputs(), recorder: newRecorder(c), sizes: decodeSizes(c)}
+	r.forward = func(q op.Stream) { r.config.Model.Forward(q, &r.step.forward) }
 	r.whole = func() {
 		r.queueInputs()
-		r.queueForward(r.stream)
-		r.queueResults()
+		r.forward(r.stream)
+		if !r.step.late {
+			r.queueResults()
+		}
 	}
 	if err := r.allocate(); err != nil {
 		return nil, errors.Join(err, r.close())
@@ -84,9 +85,10 @@ func (r *runner) allocate() (err error) {
 	if r.stream, err = c.Device.Stream(c.ScratchBytes); err != nil {
 		return fmt.Errorf("a stream with %d bytes of scratch: %w", c.ScratchBytes, err)
 	}
+	var cache []model.Cache
 	for i, kv := range r.layout.KV {
 		bytes := int64(c.Blocks) * keyBytes(kv, c.BlockSize, c.KVType)
-		r.step.Cache = append(r.step.Cache, model.Cache{
+		cache = append(cache, model.Cache{
 			K: take(bytes, fmt.Sprintf("the keys of layer %d", i)),
 			V: take(bytes, fmt.Sprintf("the values of layer %d", i)),
 		})
@@ -101,6 +103,11 @@ func (r *runner) allocate() (err error) {
 	if err != nil {
 		return err
 	}
+	// All steps have these in common; prepare adds the rest.
+	r.step.forward = model.Inputs{Logits: r.logits, Cache: cache, Blocks: int32(c.Blocks), BlockSize: int32(c.BlockSize), KVType: c.KVType}
+	r.step.sample = op.Sample{Out: r.sampled, Logits: r.logits, Vocab: r.layout.Vocab}
+	r.step.resolve = op.Resolve{Out: r.staging, Sampled: r.sampled, Samples: int32(c.MaxSequences)}
+	r.step.results = op.Copy{In: r.sampled}
 	// The one place that decides whether steps overlap.
 	if d, ok := c.Device.(device.Overlapper); ok && !c.NoOverlap {
 		for range overlapping {
@@ -129,24 +136,46 @@ func (r *runner) close() error {
 	return errors.Join(errs...)
 }
 
-// launch stages a plan's inputs and queues the step. tasks are those of its chunks, number is how many steps were launched
-// before.
+// launch sends a plan's early inputs and queues the step: the forward pass alone where it needs late inputs, otherwise all of it.
+// tasks are those of the plan's chunks, number is how many steps were launched before. finish must follow.
 func (r *runner) launch(p *sched.Plan, tasks []*task, number int) error {
 	s := r.shape(p, tasks)
 	s.box = number % r.depth()
-	at := s.layout()
-	r.fill(p, tasks, s, at)
-	r.point(s, at)
+	r.prepare(s, p.Chunks, tasks)
 	if len(r.boxes) == 0 {
-		r.write(0, at.words)
-		r.queue(s)
+		r.write(0, r.early)
+	} else {
+		r.boxes[s.box].Send(bytesOf(r.words[:r.early]))
+	}
+	r.queue()
+	if r.step.late {
 		return nil
 	}
-	box, words := r.boxes[s.box], at.unedited()
-	r.write(words, at.words) // which few steps have, and may be many
-	box.Send(bytesOf(r.words[:words]))
-	r.queue(s)
-	return box.Post(4 * p.Samples)
+	return r.post()
+}
+
+// finish writes the late inputs of the step that was launched last and queues sampling. The step before must have been booked.
+// It does nothing where launch queued all of the step.
+func (r *runner) finish() error {
+	l := &r.step
+	if !l.late {
+		return nil
+	}
+	for _, t := range l.sampled {
+		l.edits += t.edits.Len()
+	}
+	l.sample.Edits = int32(l.edits)
+	r.write(r.early, l.stage(r.inputs.late, r.words, r.staging, r.early))
+	r.queueResults()
+	return r.post()
+}
+
+// post ends the step that was launched last.
+func (r *runner) post() error {
+	if len(r.boxes) == 0 {
+		return nil
+	}
+	return r.boxes[r.step.box].Post(4 * len(r.step.sampled))
 }
 
 // write copies staged words behind what is queued.
@@ -180,13 +209,13 @@ func (r *runner) readLogits(to []float32, row, rows int) {
 func (r *runner) shape(p *sched.Plan, tasks []*task) shape {
 	c := &r.config
 	s := shape{rows: p.Rows, seqs: len(p.Chunks), outputs: p.Outputs, samples: p.Samples, recording: r.recorder.mixed}
-	for i, chunk := range p.Chunks {
-		s.maxBlocks = max(s.maxBlocks, divideUp(chunk.Start+chunk.Rows, c.BlockSize))
-		if chunk.Sample {
-			s.edits += tasks[i].edits.Len()
-		}
+	longest := 0
+	for i := range p.Chunks {
+		chunk := &p.Chunks[i]
+		longest = max(longest, chunk.Start+chunk.Rows)
+		s.late = s.late || chunk.Sample && tasks[i].late()
 	}
-	s.maxBlocks = bucketBlocks(s.maxBlocks, divideUp(c.MaxContext, c.BlockSize))
+	s.maxBlocks = bucketBlocks(divideUp(longest, c.BlockSize), divideUp(c.MaxContext, c.BlockSize))
 	if p.Decode() && p.Outputs == p.Rows {
 		s.decode, s.recording = true, r.recorder.decode
 		i, _ := slices.BinarySearch(r.sizes, s.rows)
@@ -206,52 +235,43 @@ func (r *runner) shape(p *sched.Plan, tasks []*task) shape {
 	return s
 }
 
-// point tells every part of a step where its inputs lie.
-func (r *runner) point(s shape, at inputs) {
-	word := func(i int) op.Ptr { return r.staging + op.Ptr(4*i) }
-	r.step = model.Inputs{
-		Tokens: word(at.tokens), Positions: word(at.positions), Slots: word(at.slots),
-		Starts: word(at.starts), Lengths: word(at.lengths), Tables: word(at.tables), Index: word(at.index),
-		Logits: r.logits, Cache: r.step.Cache,
-		Rows: int32(s.rows), Seqs: int32(s.seqs), Outputs: int32(s.outputs), MaxBlocks: int32(s.maxBlocks),
-		Blocks: int32(r.config.Blocks), BlockSize: int32(r.config.BlockSize), KVType: r.config.KVType,
+// prepare makes a step: its launches, and the inputs that are sent before them.
+func (r *runner) prepare(s shape, chunks []sched.Chunk, tasks []*task) {
+	l := &r.step
+	l.batch = batch{shape: s, chunks: chunks, tasks: tasks, sampled: l.sampled[:0], block: r.config.BlockSize}
+	for i := range chunks {
+		if chunks[i].Sample {
+			l.sampled = append(l.sampled, tasks[i])
+		}
 	}
-	r.sample = op.Sample{
-		Out: r.sampled, Logits: r.logits,
-		Temperature: word(at.temperature), TopP: word(at.topP), MinP: word(at.minP), TopK: word(at.topK),
-		Seed: word(at.seed), Position: word(at.position), EditStarts: word(at.editStarts),
-		EditToken: word(at.editToken), EditBias: word(at.editBias), EditFactor: word(at.editFactor), EditOffset: word(at.editOffset),
-		Rows: int32(s.samples), Vocab: r.layout.Vocab, Edits: int32(s.edits),
+	l.forward.Rows, l.forward.Seqs, l.forward.Outputs, l.forward.MaxBlocks = int32(s.rows), int32(s.seqs), int32(s.outputs), int32(s.maxBlocks)
+	l.sample.Rows, l.sample.Edits = int32(s.samples), 0
+	r.early = l.stage(r.inputs.early, r.words, r.staging, 0)
+	if !s.late {
+		r.early = l.stage(r.inputs.late, r.words, r.staging, r.early)
 	}
-	r.inputs = op.Resolve{
-		Out: r.staging, Sampled: r.sampled, Count: int32(at.unedited()), Rows: int32(s.rows), Samples: int32(r.config.MaxSequences),
-	}
-	r.results = op.Copy{In: r.sampled, Bytes: 4 * int64(s.samples)}
+	l.resolve.Count, l.resolve.Rows = int32(r.early), int32(s.rows)
+	l.results.Bytes = 4 * int64(s.samples)
 	if len(r.boxes) > 0 {
-		r.inputs.In, r.results.Out = r.boxes[s.box].Inputs(), r.boxes[s.box].Results()
+		l.resolve.In, l.results.Out = r.boxes[s.box].Inputs(), r.boxes[s.box].Results()
 	}
 }
 
 // queueInputs queues what takes inputs out of the mailbox.
 func (r *runner) queueInputs() {
 	if len(r.boxes) > 0 {
-		r.config.Set.Resolve(r.stream, r.inputs)
+		r.config.Set.Resolve(r.stream, r.step.resolve)
 	}
-}
-
-// queueForward queues the forward pass of the step that point described.
-func (r *runner) queueForward(q op.Stream) {
-	r.config.Model.Forward(q, &r.step)
 }
 
 // queueResults queues sampling, and what puts the tokens into the mailbox.
 func (r *runner) queueResults() {
-	if r.sample.Rows == 0 {
+	if r.step.sample.Rows == 0 {
 		return
 	}
-	r.config.Set.Sample(r.stream, r.sample)
+	r.config.Set.Sample(r.stream, r.step.sample)
 	if len(r.boxes) > 0 {
-		r.config.Set.Copy(r.stream, r.results)
+		r.config.Set.Copy(r.stream, r.step.results)
 	}
 }
 

@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"errors"
+	"slices"
 	"sync/atomic"
 
 	"github.com/atlas-inference/atlas/atlasrt/device"
@@ -9,15 +11,23 @@ import (
 	"github.com/atlas-inference/atlas/atlasrt/op/oracle"
 )
 
-// tapeDevice is host memory whose streams can be recorded: kernels are Go functions, and a launch runs one at once or is kept.
+// tapeDevice is host memory whose streams can be recorded: kernels are Go functions. It is either so fast that what is queued
+// runs at once, or so slow that it runs when somebody waits for it.
 type tapeDevice struct {
 	*host.Device
-	fault   func(step int64) error // of each launch; nil never fails
-	sync    func() error           // of each Sync; nil never fails
+	fault   func(step int64) error   // of each forward pass; nil never fails
+	sampler func(sample int64) error // of each sampling; nil never fails
+	sync    func() error             // of each Sync; nil never fails
 	steps   atomic.Int64
+	samples atomic.Int64
 	kernels []func() // of launches
-	boxes   []*countedMailbox
+	boxes   []*mailbox
 	posting bool // a mailbox syncs, which no real one does
+
+	slow   bool
+	queued []func() // on a slow device
+	ran    int      // how many there were that are no more
+	failed error    // of the slow device's stream, since the last Sync: nothing more runs
 }
 
 type tape struct {
@@ -43,20 +53,63 @@ func (d *tapeDevice) launch(q op.Stream, f func()) {
 	q.Launch(op.Kernel(len(d.kernels)-1), op.Grid{X: 1, Y: 1, Z: 1})
 }
 
+// queue runs f in queue order.
+func (d *tapeDevice) queue(f func()) {
+	if !d.slow {
+		f()
+		return
+	}
+	d.queued = append(d.queued, f)
+}
+
+// runTo runs what was queued, up to a count of all that ever was.
+func (d *tapeDevice) runTo(count int) {
+	for d.ran < count {
+		f := d.queued[0]
+		d.queued = d.queued[1:]
+		d.ran++
+		if d.failed == nil {
+			f()
+		}
+	}
+}
+
+// count is of all that ever was queued.
+func (d *tapeDevice) count() int { return d.ran + len(d.queued) }
+
 func (t *tape) Launch(k op.Kernel, _ op.Grid) {
 	f := t.device.kernels[k]
 	if t.recording != nil {
 		t.recording.steps = append(t.recording.steps, f)
 		return
 	}
-	f()
+	t.device.queue(f)
+}
+
+func (t *tape) Fail(err error) {
+	if t.device.slow && t.device.failed == nil {
+		t.device.failed = err
+	}
+	t.Stream.Fail(err)
+}
+
+func (t *tape) Write(to op.Ptr, from []byte) {
+	from = slices.Clone(from)
+	t.device.queue(func() { t.Stream.Write(to, from) })
+}
+
+func (t *tape) Read(to []byte, from op.Ptr) {
+	t.device.runTo(t.device.count())
+	t.Stream.Read(to, from)
 }
 
 func (t *tape) Sync() error {
+	t.device.runTo(t.device.count())
 	for _, box := range t.device.boxes {
 		box.reading = box.reading && t.device.posting
 	}
 	err := t.Stream.Sync()
+	t.device.failed = nil
 	if err == nil && t.device.sync != nil {
 		err = t.device.sync()
 	}
@@ -65,7 +118,7 @@ func (t *tape) Sync() error {
 
 func (r *recording) Replay(device.Stream) {
 	for _, f := range r.steps {
-		f()
+		r.device.queue(f)
 	}
 }
 
@@ -99,47 +152,63 @@ func (d *graphDevice) Capture(s device.Stream, step func()) (device.Graph, error
 // aheadDevice is a graphDevice that says it works while the host does.
 type aheadDevice struct {
 	*graphDevice
-	flying, most int // results that were posted and not waited for
-	early        int // inputs that were sent while a step may still have read those before
+	most  int // steps that were sent and not waited for
+	early int // inputs that were sent while a step may still have read those before
 }
 
 func (d *aheadDevice) Mailbox(s device.Stream, inputs, results int) (device.Mailbox, error) {
 	box, err := host.NewMailbox(d, s, inputs, results)
-	m := &countedMailbox{Mailbox: box, device: d}
+	m := &mailbox{Mailbox: box, device: d}
 	d.boxes = append(d.boxes, m)
 	return m, err
 }
 
-// countedMailbox counts steps that are in flight.
-type countedMailbox struct {
+// mailbox counts steps that are in flight.
+type mailbox struct {
 	*host.Mailbox
 	device  *aheadDevice
 	reading bool // a step may read its inputs: it was neither waited for nor was the stream
+	end     int  // of the step, in what a slow device has queued
+	bytes   int
 }
 
-func (m *countedMailbox) Send(inputs []byte) {
+func (m *mailbox) Send(inputs []byte) {
 	if m.reading {
 		m.device.early++
 	}
-	m.Mailbox.Send(inputs)
 	m.reading = true
-}
-
-func (m *countedMailbox) Post(bytes int) error {
-	m.device.posting = true
-	err := m.Mailbox.Post(bytes)
-	m.device.posting = false
-	if err == nil {
-		m.device.flying++
-		m.device.most = max(m.device.most, m.device.flying)
+	flying := 0
+	for _, box := range m.device.boxes {
+		if box.reading {
+			flying++
+		}
 	}
-	return err
+	m.device.most = max(m.device.most, flying)
+	if !m.device.slow {
+		m.Mailbox.Send(inputs)
+	} else if err := m.device.CopyIn(m.Inputs(), inputs); err != nil { // beside the stream
+		panic(err)
+	}
 }
 
-func (m *countedMailbox) Wait() ([]byte, error) {
-	m.device.flying--
+func (m *mailbox) Post(bytes int) error {
+	if m.device.slow {
+		m.end, m.bytes = m.device.count(), bytes
+		return m.device.failed
+	}
+	m.device.posting = true
+	defer func() { m.device.posting = false }()
+	return m.Mailbox.Post(bytes)
+}
+
+func (m *mailbox) Wait() ([]byte, error) {
 	m.reading = false
-	return m.Mailbox.Wait()
+	if !m.device.slow {
+		return m.Mailbox.Wait()
+	}
+	m.device.runTo(m.end)
+	came := make([]byte, m.bytes)
+	return came, errors.Join(m.device.failed, m.device.CopyOut(came, m.Results()))
 }
 
 // tapeSampler is the oracle, recordable.
@@ -149,7 +218,15 @@ type tapeSampler struct {
 }
 
 func (s tapeSampler) Sample(q op.Stream, x op.Sample) {
-	s.device.launch(q, func() { s.set.Sample(q, x) })
+	s.device.launch(q, func() {
+		if n := s.device.samples.Add(1); s.device.sampler != nil {
+			if err := s.device.sampler(n); err != nil {
+				q.Fail(err)
+				return
+			}
+		}
+		s.set.Sample(q, x)
+	})
 }
 
 func (s tapeSampler) Resolve(q op.Stream, x op.Resolve) {

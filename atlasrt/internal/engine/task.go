@@ -81,6 +81,9 @@ func (t *task) finish(closing <-chan struct{}) {
 	}()
 }
 
+// late tells whether a step that samples for the task needs late inputs.
+func (t *task) late() bool { return t.edits != nil }
+
 // wantsLogits tells whether the host needs the logits of a chunk's outputs.
 func (t *task) wantsLogits(c sched.Chunk) bool {
 	return scoredRows(c) > 0 || c.Sample && t.request.LogProbs >= 0
