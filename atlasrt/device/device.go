@@ -60,8 +60,8 @@ type Overlapper interface {
 }
 
 // Mailbox is what a step's inputs and results pass through beside the stream, so that neither stands between two steps. It
-// serves one step at a time: Send, Post, Wait; or Send, Post and, after an error, the stream's Sync. One goroutine at a time
-// owns it.
+// serves one step at a time: Send, Post, Wait; or, where an error comes between, the stream's Sync. One goroutine at a time owns
+// it.
 type Mailbox interface {
 	// Send brings inputs while what was queued before still runs. What is queued from now on finds them at Inputs.
 	Send(inputs []byte)

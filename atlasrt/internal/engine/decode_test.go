@@ -90,7 +90,7 @@ func TestDecodeAllocatesNothing(t *testing.T) {
 	for _, sequences := range []int{1, 7, 64} {
 		for _, graphs := range []GraphMode{GraphsNone, GraphsFull, GraphsPiecewise} {
 			for _, overlap := range []bool{false, true} {
-				for _, penalty := range []float32{0} {
+				for _, penalty := range []float32{0, 1} {
 					t.Run(fmt.Sprintf("%d sequences, graphs %s, overlap %v, penalty %v", sequences, graphs, overlap, penalty), func(t *testing.T) {
 						_, step := decoding(t, sequences, graphs, overlap, penalty)
 						if got := testing.AllocsPerRun(1000, step); got != 0 {

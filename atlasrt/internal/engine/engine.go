@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -176,76 +175,6 @@ func (e *Engine) Close() error {
 	return e.failure
 }
 
-// loop is the engine: step after step. A step is planned and queued; while the device works, the tokens of the step before
-// are handed out. Where the device overlaps, that step may still run when the next one is queued.
-func (e *Engine) loop() {
-	runtime.LockOSThread()
-	defer close(e.stopped)
-	for e.step() {
-	}
-}
-
-// flight is a step that was launched and whose results have not been read.
-type flight struct {
-	plan     *sched.Plan
-	tasks    []*task // of its chunks
-	err      error   // why it was not queued, or not whole
-	launched time.Time
-}
-
-// step launches the next step, if there is one, and lands the oldest in flight unless another can be launched behind it;
-// false when the engine closes. It waits until there is something to do.
-func (e *Engine) step() bool {
-	plan := e.next()
-	if plan == nil && e.takeoff == e.landed {
-		return false
-	}
-	last := true // nothing can be launched before a landing
-	if plan != nil {
-		last = e.launch(plan) != nil
-	}
-	e.deliver()
-	for flying := e.takeoff - e.landed; flying > 0 && (last || flying == e.runner.depth()); flying-- {
-		e.land()
-	}
-	return true
-}
-
-// next is the next plan; nil where a step in flight must land first, or when the engine closes. While there is nothing to
-// do it waits.
-func (e *Engine) next() *sched.Plan {
-	e.mutex.Lock()
-	defer e.mutex.Unlock()
-	for {
-		e.applyCancels()
-		if len(e.between) > 0 {
-			if e.takeoff > e.landed {
-				return nil
-			}
-			e.doBetween()
-		}
-		if plan := e.scheduler.Next(); len(plan.Chunks) > 0 {
-			e.beat.Store(int64(time.Since(e.started)))
-			return plan
-		}
-		e.read = time.Time{}
-		if e.takeoff > e.landed {
-			return nil
-		}
-		if len(e.outbox) > 0 {
-			e.mutex.Unlock()
-			e.deliver()
-			e.mutex.Lock()
-			continue // what came meanwhile was announced to nobody
-		}
-		if e.quit {
-			return nil
-		}
-		e.beat.Store(-1)
-		e.changed.Wait()
-	}
-}
-
 // Between does something while no step is in flight, on the engine's goroutine, and forgets the steps that were recorded.
 func (e *Engine) Between(do func() error) error {
 	result := make(chan error, 1)
@@ -308,79 +237,4 @@ func (e *Engine) turnAway() {
 			e.outbox = append(e.outbox, parcel{task: t, event: Event{Token: -1, Finish: FinishError, Err: ErrDraining}, last: true, send: true})
 		}
 	}
-}
-
-// launch queues a planned step. Once that has failed nothing may be launched before it has landed.
-func (e *Engine) launch(plan *sched.Plan) error {
-	f := &e.flights[e.takeoff%overlapping]
-	f.plan, f.launched = plan, time.Now()
-	e.board(f)
-	recorded := e.runner.recorder.captures.Load()
-	f.err = e.queue(f)
-	e.takeoff++
-	if !e.read.IsZero() && plan.Decode() && e.runner.recorder.captures.Load() == recorded {
-		e.counts.host.add(time.Since(e.read))
-	}
-	return f.err
-}
-
-// board finds the tasks of a flight's chunks. They stay its own: a tag may be given away before it lands.
-func (e *Engine) board(f *flight) {
-	e.mutex.Lock()
-	defer e.mutex.Unlock()
-	f.tasks = f.tasks[:0]
-	for _, c := range f.plan.Chunks {
-		t := e.tasks[c.Sequence.Tag]
-		f.tasks = append(f.tasks, t)
-		if t.launched.IsZero() {
-			t.launched = f.launched
-			e.counts.queue.add(t.launched.Sub(t.submitted))
-		}
-	}
-}
-
-func (e *Engine) queue(f *flight) (err error) {
-	defer e.recovered(&err)
-	if err := e.runner.launch(f.plan, f.tasks, e.takeoff); err != nil {
-		return err
-	}
-	return e.runner.finish()
-}
-
-// land waits for the oldest step in flight, books what came of it and leaves its events in the outbox.
-func (e *Engine) land() {
-	f := &e.flights[e.landed%overlapping]
-	var tokens []int32
-	err := f.err
-	if err == nil {
-		tokens, err = e.collect(f)
-	}
-	e.landed++
-	now := time.Now()
-	e.counts.stepTime.add(min(now.Sub(f.launched), now.Sub(e.ended)))
-	e.ended = now
-	if err != nil {
-		e.fail(err)
-	} else if e.broken.Load() != nil {
-		e.broken.Store(nil)
-	}
-	e.counts.step(f.plan, err)
-	e.mutex.Lock()
-	e.scheduler.Done(f.plan, sched.Results{Tokens: tokens, Err: err})
-	e.mutex.Unlock()
-	e.pack(f)
-}
-
-// collect waits for a step, and reads the logits that log-probabilities need before the next step overwrites them.
-func (e *Engine) collect(f *flight) (tokens []int32, err error) {
-	defer e.recovered(&err)
-	tokens, err = e.runner.collect(f.plan, e.landed)
-	e.read = time.Time{}
-	if err == nil && f.plan.Decode() {
-		e.read = time.Now()
-	}
-	if err == nil {
-		err = e.readLogits(f)
-	}
-	return tokens, err
 }

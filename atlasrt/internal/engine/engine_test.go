@@ -86,6 +86,7 @@ func TestTokensDoNotDependOnCircumstances(t *testing.T) {
 	const n = 30
 	withGraphs := func(c *Config, f *fixture) { c.Device = f.graphs }
 	ahead := func(c *Config, f *fixture) { c.Device = f.ahead }
+	slow := func(c *Config, f *fixture) { c.Device, f.device.slow = f.ahead, true }
 	wasAhead := func(t *testing.T, f *fixture) {
 		if f.ahead.most != 2 {
 			t.Errorf("at most %d steps were in flight, want 2", f.ahead.most)
@@ -131,6 +132,8 @@ func TestTokensDoNotDependOnCircumstances(t *testing.T) {
 		{"all recorded", fullOnly, fullOnlyCheck},
 		{"recorded in pieces", piecewise, piecewiseCheck},
 		{"ahead", ahead, wasAhead},
+		{"ahead, slow", slow, wasAhead},
+		{"ahead, slow, not recorded, no room", func(c *Config, f *fixture) { slow(c, f); c.Graphs, c.Blocks = GraphsNone, 25 }, preempted},
 		{"ahead, not recorded, chunks of 3", func(c *Config, f *fixture) { ahead(c, f); c.Graphs, c.ChunkTokens = GraphsNone, 3 }, wasAhead},
 		{"ahead, no room", func(c *Config, f *fixture) { ahead(c, f); c.Blocks = 25 }, preempted},
 		{"ahead, recorded whole and in pieces, chunks of 5", func(c *Config, f *fixture) { both(c, f); c.ChunkTokens = 5 }, bothCheck},
@@ -214,21 +217,43 @@ func TestDraws(t *testing.T) {
 		if i%5 == 0 {
 			q.MinTokens, q.End = 10, random(r, 8)
 		}
+		if i%6 == 5 { // whose logits are read: no step goes ahead until it ends
+			q.LogProbs, q.MaxTokens = 1, 10
+		}
 		requests = append(requests, q)
 	}
-	for _, name := range []string{"queued", "recorded", "no room", "ahead"} {
-		t.Run(name, func(t *testing.T) {
-			f := newFixture(t, func(c *Config, f *fixture) {
-				if name == "recorded" {
-					c.Device = f.graphs
-				}
-				if name == "no room" {
-					c.Blocks = 40
-				}
-				if name == "ahead" {
-					c.Device, c.Graphs = f.ahead, GraphsFullAndPiecewise
-				}
-			})
+	recorded := func(t *testing.T, f *fixture) {
+		if s := f.Stats(); s.ReplayedFull == 0 || s.GraphFallbacks != 0 {
+			t.Errorf("no step was replayed: %+v", s)
+		}
+	}
+	// Steps that edit logits are queued behind others as well.
+	ahead := func(t *testing.T, f *fixture) {
+		if recorded(t, f); f.ahead.most != 2 {
+			t.Errorf("at most %d steps were in flight, want 2", f.ahead.most)
+		}
+	}
+	cases := []struct {
+		name   string
+		change func(*Config, *fixture)
+		check  func(*testing.T, *fixture)
+	}{
+		{"queued", nil, nil},
+		{"one at a time", func(c *Config, _ *fixture) { c.MaxSequences = 1 }, nil},
+		{"recorded", func(c *Config, f *fixture) { c.Device = f.graphs }, recorded},
+		{"no room", func(c *Config, _ *fixture) { c.Blocks = 40 }, preempted},
+		{"ahead", func(c *Config, f *fixture) { c.Device, c.Graphs = f.ahead, GraphsFullAndPiecewise }, ahead},
+		{"ahead, one at a time", func(c *Config, f *fixture) { c.Device, c.MaxSequences = f.ahead, 1 }, ahead},
+		{"ahead, no room, chunks of 3", func(c *Config, f *fixture) { c.Device, c.Blocks, c.ChunkTokens = f.ahead, 40, 3 }, preempted},
+		{"ahead, all recorded", func(c *Config, f *fixture) { c.Device, c.Graphs = f.ahead, GraphsFull }, ahead},
+		{"ahead, in pieces", func(c *Config, f *fixture) { c.Device, c.Graphs = f.ahead, GraphsPiecewise }, nil},
+		{"ahead, slow", func(c *Config, f *fixture) { c.Device, f.device.slow = f.ahead, true }, ahead},
+		{"ahead, slow, not recorded", func(c *Config, f *fixture) { c.Device, f.device.slow, c.Graphs = f.ahead, true, GraphsNone }, nil},
+		{"overlap is off", func(c *Config, f *fixture) { c.Device, c.NoOverlap = f.ahead, true }, recorded},
+	}
+	for _, test := range cases {
+		t.Run(test.name, func(t *testing.T) {
+			f := newFixture(t, test.change)
 			var channels []<-chan Event
 			for _, q := range requests {
 				channels = append(channels, f.submit(t, q))
@@ -237,6 +262,9 @@ func TestDraws(t *testing.T) {
 				if got, want := read(events), f.model.drawn(requests[i]); !slices.Equal(got.tokens, want) {
 					t.Errorf("%+v:\ngot  %v\nwant %v", requests[i], got.tokens, want)
 				}
+			}
+			if test.check != nil {
+				test.check(t, f)
 			}
 		})
 	}
@@ -297,9 +325,17 @@ func TestEnd(t *testing.T) {
 }
 
 func TestPromptLogProbs(t *testing.T) {
-	for _, chunk := range []int{0, 3} {
-		t.Run(fmt.Sprint("chunk ", chunk), func(t *testing.T) {
-			f := newFixture(t, func(c *Config, _ *fixture) { c.ChunkTokens, c.MaxOutputs = chunk, 16 })
+	cases := []struct {
+		chunk int
+		ahead bool
+	}{{0, false}, {3, false}, {0, true}, {3, true}}
+	for _, test := range cases {
+		t.Run(fmt.Sprintf("chunk %d, ahead %v", test.chunk, test.ahead), func(t *testing.T) {
+			f := newFixture(t, func(c *Config, f *fixture) {
+				if c.ChunkTokens, c.MaxOutputs = test.chunk, 16; test.ahead {
+					c.Device = f.ahead
+				}
+			})
 			prompt := random(rand.New(rand.NewPCG(3, 5)), 50)
 			f.ask(t, greedy(prompt, 1)) // in the cache now, which must not hide rows
 			other := f.submit(t, greedy([]int32{1}, 60))

@@ -11,46 +11,69 @@ import (
 	"testing"
 )
 
+// A step fails as a whole, and with it what is queued behind it: between the forward pass and sampling, and on a device whose
+// errors come late.
 func TestFailedStepFailsItsRequestsOnly(t *testing.T) {
-	panics := func(int64) error { panic("kernel table is empty") }
-	fails := func(int64) error { return errBroken }
-	cases := []struct {
-		name  string
-		fault func(int64) error
-		want  string
-	}{
-		{"error", fails, "the device is on fire"},
-		{"panic", panics, "a step panicked: kernel table is empty"},
-		{"panic and error", func(int64) error { return errPanic }, "a step panicked: kernel table is empty"},
+	at := func(n int64, err error, panics bool) func(int64) error {
+		return func(i int64) error {
+			if i == n && panics && err == nil {
+				panic("kernel table is empty")
+			}
+			if i == n {
+				return err
+			}
+			return nil
+		}
 	}
-	for i, test := range append(cases, cases...) {
-		t.Run(test.name, func(t *testing.T) {
-			f := newFixture(t, func(c *Config, f *fixture) {
-				if i >= len(cases) { // with two steps in flight
-					c.Device = f.ahead
-				}
-				f.device.fault = func(step int64) error {
-					if step == 5 {
-						return test.fault(step)
+	penalised := greedy([]int32{1}, 20)
+	penalised.Sampling.FrequencyPenalty = 0.5
+	faults := []struct {
+		name    string
+		request Request
+		forward func(int64) error
+		sampler func(int64) error
+		want    string
+	}{
+		{"error", greedy([]int32{1}, 20), at(5, errBroken, false), nil, "the device is on fire"},
+		{"panic", greedy([]int32{1}, 20), at(5, nil, true), nil, "a step panicked: kernel table is empty"},
+		{"panic and error", greedy([]int32{1}, 20), at(5, errPanic, false), nil, "a step panicked: kernel table is empty"},
+		{"error before late inputs", penalised, at(5, errBroken, false), nil, "the device is on fire"},
+		{"error behind late inputs", penalised, nil, at(5, errBroken, false), "the device is on fire"},
+		{"panic behind late inputs", penalised, nil, at(5, nil, true), "a step panicked: kernel table is empty"},
+	}
+	devices := []struct {
+		name        string
+		ahead, slow bool
+	}{{"one step in flight", false, false}, {"two steps in flight", true, false}, {"two steps in flight, slow", true, true}}
+	for _, test := range faults {
+		for _, d := range devices {
+			t.Run(test.name+", "+d.name, func(t *testing.T) {
+				f := newFixture(t, func(c *Config, f *fixture) {
+					if d.ahead {
+						c.Device = f.ahead
 					}
-					return nil
+					f.device.slow, f.device.fault, f.device.sampler = d.slow, test.forward, test.sampler
+				})
+				got := f.ask(t, test.request)
+				if got.finish != FinishError || got.err == nil || !strings.Contains(got.err.Error(), test.want) || len(got.tokens) != 4 {
+					t.Errorf("got %d tokens, %v %v; want 4 and an error with %q", len(got.tokens), got.finish, got.err, test.want)
+				}
+				if err := f.Err(); err != nil {
+					t.Errorf("the device works, and Err says %v", err)
+				}
+				got = f.ask(t, test.request)
+				if want := f.model.drawn(test.request); got.err != nil || !slices.Equal(got.tokens, want) {
+					t.Errorf("afterwards: got %v %v, want %v", got.tokens, got.err, want)
+				}
+				failed := uint64(1)
+				if d.slow {
+					failed = 2 // one was behind it
+				}
+				if s := f.Stats(); s.Failed != 1 || s.FailedSteps != failed || s.BlocksUsed != 0 || f.Err() != nil {
+					t.Errorf("stats: %+v, %v", s, f.Err())
 				}
 			})
-			got := f.ask(t, greedy([]int32{1}, 20))
-			if got.finish != FinishError || got.err == nil || !strings.Contains(got.err.Error(), test.want) || len(got.tokens) != 4 {
-				t.Errorf("got %d tokens, %v %v; want 4 and an error with %q", len(got.tokens), got.finish, got.err, test.want)
-			}
-			if err := f.Err(); err != nil {
-				t.Errorf("the device works, and Err says %v", err)
-			}
-			got = f.ask(t, greedy([]int32{1}, 20))
-			if want := f.model.greedy([]int32{1}, 20); got.err != nil || !slices.Equal(got.tokens, want) {
-				t.Errorf("afterwards: got %v %v, want %v", got.tokens, got.err, want)
-			}
-			if s := f.Stats(); s.Failed != 1 || s.FailedSteps != 1 || s.BlocksUsed != 0 || f.Err() != nil {
-				t.Errorf("stats: %+v, %v", s, f.Err())
-			}
-		})
+		}
 	}
 }
 

@@ -167,6 +167,21 @@ func TestDrain(t *testing.T) {
 	}
 }
 
+// What runs when a drain begins gives all its tokens, also where a step waits for late inputs.
+func TestDrainLetsPenalisedRequestsEnd(t *testing.T) {
+	f := newFixture(t, func(c *Config, f *fixture) { c.Device = f.ahead })
+	r := greedy([]int32{1, 2}, 300)
+	r.Sampling.FrequencyPenalty = 0.1
+	events := f.submit(t, r)
+	first := <-events
+	if err := f.Drain(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if got, want := append([]int32{first.Token}, read(events).tokens...), f.model.drawn(r); !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}
+
 // Requests that have not begun are turned away when a drain begins, whatever runs still goes on, and gives its blocks back.
 func TestDrainTurnsAwayWhatWaits(t *testing.T) {
 	steps := make(chan struct{}) // each lets one step go on, its end lets all
@@ -250,11 +265,15 @@ func TestHeartbeatStopsWhileAStepHangs(t *testing.T) {
 
 // Many goroutines submit, cancel and read at their own pace: every token must be right and every block must come back.
 func TestSoak(t *testing.T) {
-	for _, ahead := range []bool{false, true} {
-		t.Run(fmt.Sprint("ahead ", ahead), func(t *testing.T) {
+	cases := []struct {
+		name        string
+		ahead, slow bool
+	}{{"one step in flight", false, false}, {"two steps in flight", true, false}, {"two steps in flight, slow", true, true}}
+	for _, test := range cases {
+		t.Run(test.name, func(t *testing.T) {
 			soak(t, newFixture(t, func(c *Config, f *fixture) {
 				c.Device, c.Blocks, c.ChunkTokens, c.MaxSequences, c.Graphs = f.graphs, 40, 7, 6, GraphsFullAndPiecewise
-				if ahead {
+				if f.device.slow = test.slow; test.ahead {
 					c.Device = f.ahead
 				}
 			}))
@@ -269,9 +288,15 @@ func soak(t *testing.T, f *fixture) {
 			r := rand.New(rand.NewPCG(worker, 6))
 			for range 15 {
 				prompt := append([]int32{1, 2, 3, 4, 5, 6, 7, 8, 9}[:r.IntN(10)], random(r, 1+r.IntN(20))...)
-				n := 1 + r.IntN(30)
+				request := greedy(prompt, 1+r.IntN(30))
+				switch r.IntN(4) { // most steps edit logits, some do not
+				case 0:
+					request.Sampling.FrequencyPenalty = 0.5
+				case 1:
+					request.End, request.MinTokens = random(r, 4), min(3, request.MaxTokens)
+				}
 				ctx, cancel := context.WithCancel(t.Context())
-				events, err := f.Submit(ctx, greedy(prompt, n))
+				events, err := f.Submit(ctx, request)
 				if err != nil {
 					t.Errorf("Submit: %v", err)
 				} else if r.IntN(3) == 0 {
@@ -281,8 +306,8 @@ func soak(t *testing.T, f *fixture) {
 					cancel()
 					for range events {
 					}
-				} else if got, want := read(events), f.model.greedy(prompt, n); !slices.Equal(got.tokens, want) {
-					t.Errorf("prompt %v: got %v (%v), want %v", prompt, got.tokens, got.err, want)
+				} else if got, want := read(events), f.model.drawn(request); !slices.Equal(got.tokens, want) {
+					t.Errorf("%+v: got %v (%v), want %v", request, got.tokens, got.err, want)
 				}
 				cancel()
 			}

@@ -2,7 +2,8 @@
 // out tokens.
 //
 // Where the device works beside the host, a step is queued before the tokens of the last one are read: they stay on the
-// device for it, and an end is noticed one step late, at the cost of a row that nobody gets.
+// device for it, and an end is noticed one step late, at the cost of a row that nobody gets. What sampling needs to know of them,
+// as penalties do, is sent while the forward pass runs.
 //
 // One goroutine, locked to its thread, owns the device's stream. Everything that crosses the engine's boundary is
 // token ids and encodable values: text, templates and stop strings live in front of it. At temperature 0 a request's
@@ -106,12 +107,4 @@ func (r *Request) check(vocab int32) error {
 		return err
 	}
 	return nil
-}
-
-// waits tells whether no step may be queued behind one that samples for the request: its logits are read, or what it draws
-// next depends on the token itself and not only on where it stands.
-func (r *Request) waits() bool {
-	p := &r.Sampling
-	return r.LogProbs >= 0 || r.PromptLogProbs || r.MinTokens > 0 ||
-		p.RepetitionPenalty != 1 || p.FrequencyPenalty != 0 || p.PresencePenalty != 0
 }

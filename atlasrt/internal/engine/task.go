@@ -31,7 +31,7 @@ const eventRoom = 64
 func newTask(ctx context.Context, r Request) *task {
 	r.Prompt, r.End = slices.Clone(r.Prompt), slices.Clone(r.End) // the caller may change its own
 	t := &task{request: r, ctx: ctx, submitted: time.Now(), events: make(chan Event, min(eventRoom, r.MaxTokens+1))}
-	t.sequence = sched.Sequence{Tokens: r.Prompt, MaxTokens: r.MaxTokens, End: r.End, Score: r.PromptLogProbs, Waits: r.waits(), Salt: r.CacheSalt}
+	t.sequence = sched.Sequence{Tokens: r.Prompt, MaxTokens: r.MaxTokens, End: r.End, Score: r.PromptLogProbs, Waits: r.LogProbs >= 0, Salt: r.CacheSalt}
 	var hold []int32
 	if r.MinTokens > 0 {
 		hold = r.End

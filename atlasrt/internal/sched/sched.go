@@ -67,7 +67,7 @@ type Plan struct {
 	Chunks                 []Chunk
 	Rows, Outputs, Samples int // sums over Chunks
 
-	waits bool // what comes of it must be known before the next step is planned
+	waits bool // its logits are read before the next step is planned
 }
 
 // Decode tells whether every chunk is the one last token of its sequence.

@@ -24,7 +24,7 @@ type Sequence struct {
 	MaxTokens int     // to generate, at least 1
 	End       []int32 // tokens that end it
 	Score     bool    // logits are wanted at every token of the prompt
-	Waits     bool    // no step is planned before the tokens that it samples are known
+	Waits     bool    // no step is planned behind one that samples for it: its logits are read first
 	Salt      string  // prefixes are shared with sequences of the same salt
 	Tag       int     // the caller's own
 
