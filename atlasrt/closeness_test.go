@@ -13,7 +13,7 @@ import (
 // asks for it, the reference rounds likewise, in f32 as well as after bf16; which way a number goes that lies between two then
 // hangs on its last bit, and positions are judged together.
 func TestBF16LosesLittleMoreThanTheOracle(t *testing.T) {
-	for _, name := range []string{"llama", "qwen3", "qwen3_moe", "llama-fp8-block", "qwen3-nvfp4-ct", "qwen3-nvfp4-modelopt", "qwen3_moe-nvfp4-modelopt"} {
+	for _, name := range append(families(), "llama-fp8-block", "qwen3-nvfp4-ct", "qwen3-nvfp4-modelopt", "qwen3_moe-nvfp4-modelopt") {
 		t.Run(name, func(t *testing.T) {
 			folder := testdata.Shared(t, "golden/"+name)
 			want := readGolden(t, folder+"/golden.safetensors")

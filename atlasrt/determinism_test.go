@@ -92,7 +92,7 @@ func TestSmallModelsDoNotDependOnCircumstances(t *testing.T) {
 		}
 		prompts = append(prompts, prompt)
 	}
-	for _, name := range []string{"llama", "qwen3", "qwen3_moe"} {
+	for _, name := range families() {
 		t.Run(name, func(t *testing.T) {
 			folder := testdata.Shared(t, "golden/"+name)
 			eachHardware(t, false, func(t *testing.T, target *instance.Target) {

@@ -163,8 +163,11 @@ func closeness(target *instance.Target) float64 {
 func keepsF32(b *bundle.Bundle) bool  { return b.Activations == op.F32 }
 func keepsBF16(b *bundle.Bundle) bool { return b.Activations == op.BF16 }
 
+// families are the golden checkpoints of unquantised weights, one for each family.
+func families() []string { return []string{"llama", "qwen3", "qwen3_moe"} }
+
 func TestExactKernelsAgreeWithTransformers(t *testing.T) {
-	for _, name := range []string{"llama", "qwen3", "qwen3_moe"} {
+	for _, name := range families() {
 		t.Run(name, func(t *testing.T) {
 			folder := testdata.Shared(t, "golden/"+name)
 			want := readGolden(t, folder+"/golden.safetensors")
@@ -193,7 +196,7 @@ func TestExactKernelsAgreeWithTransformers(t *testing.T) {
 
 // Fast kernels round activations; experts that nearly tie may then change places, which no tolerance covers.
 func TestDefaultKernelsStayClose(t *testing.T) {
-	for _, name := range []string{"llama", "qwen3", "qwen3_moe"} {
+	for _, name := range families() {
 		t.Run(name, func(t *testing.T) {
 			folder := testdata.Shared(t, "golden/"+name)
 			want := readGolden(t, folder+"/golden.safetensors")

@@ -35,7 +35,7 @@ func TestCasesReachEveryKernel(t *testing.T) {
 		}
 		for i, k := range kernels {
 			if reached[k] == 0 {
-				t.Errorf("%s: no case launches %s", b.Hardware, b.Kernels[i].Name)
+				t.Errorf("%s: no case launches %s (add one of its size to sizeCases, in op/optest/cases_sizes.go)", b.Hardware, b.Kernels[i].Name)
 			}
 		}
 	}

@@ -41,7 +41,10 @@ func TestValidate(t *testing.T) {
 	}{
 		{"defaults", Defaults(), ""},
 		{"greedy", Greedy(), ""},
-		{"everything", Params{2, 0.5, 0.1, 40, 1.1, -2, 2, map[int32]float32{9: -100, 0: -inf}, -1}, ""},
+		{"everything", Params{
+			Temperature: 2, TopP: 0.5, MinP: 0.1, TopK: 40, RepetitionPenalty: 1.1, FrequencyPenalty: -2, PresencePenalty: 2,
+			LogitBias: map[int32]float32{9: -100, 0: -inf}, Seed: -1,
+		}, ""},
 		{"negative temperature", with(func(p *Params) { p.Temperature = -0.1 }), "temperature"},
 		{"temperature not a number", with(func(p *Params) { p.Temperature = nan }), "temperature"},
 		{"infinite temperature", with(func(p *Params) { p.Temperature = inf }), "temperature"},

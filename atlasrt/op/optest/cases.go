@@ -32,7 +32,7 @@ func batches(o Options) []*Case {
 		of(name("1536 columns"), op.SwiGLU{Rows: rows, Cols: 1536}),
 	}
 	drawing := func(r int) filters {
-		return []filters{{0, 1, 0, 0}, {1, 1, 0, 0}, {0.8, 0.9, 0, 0}, {1.2, 1, 0.05, 0}, {1, 1, 0, 30}}[r%5]
+		return []filters{{topP: 1}, {temperature: 1, topP: 1}, {temperature: 0.8, topP: 0.9}, {temperature: 1.2, topP: 1, minP: 0.05}, {temperature: 1, topP: 1, topK: 30}}[r%5]
 	}
 	list = append(list, sample(name("vocabulary 97"), rows, 97, drawing), sample(name("vocabulary 3000"), rows, 3000, drawing))
 	for i, h := range headShapes[:5] {

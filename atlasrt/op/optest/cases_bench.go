@@ -102,8 +102,8 @@ func (n network) attention() []*Case {
 }
 
 func (n network) sampling() []*Case {
-	all := func(int) filters { return filters{0.7, 0.9, 0.01, 40} }
-	greedy := func(int) filters { return filters{0, 1, 0, 0} }
+	all := func(int) filters { return filters{temperature: 0.7, topP: 0.9, minP: 0.01, topK: 40} }
+	greedy := func(int) filters { return filters{topP: 1} }
 	var list []*Case
 	for _, rows := range []int{1, 8} {
 		list = append(list,

@@ -54,17 +54,17 @@ func sampleCases(o Options) []*Case {
 		name string
 		f    filters
 	}{
-		{"greedy", filters{0, 1, 0, 0}},
-		{"plain", filters{1, 1, 0, 0}},
-		{"cold", filters{0.2, 1, 0, 0}},
-		{"hot", filters{3, 1, 0, 0}},
-		{"top p", filters{1, 0.9, 0, 0}},
-		{"tiny top p", filters{1, 1e-6, 0, 0}},
-		{"min p", filters{1, 1, 0.05, 0}},
-		{"top k", filters{1, 1, 0, 20}},
-		{"top k 1", filters{0.7, 1, 0, 1}},
-		{"top k above the vocabulary", filters{1, 1, 0, 1 << 20}},
-		{"all", filters{0.6, 0.95, 0.01, 40}},
+		{"greedy", filters{topP: 1}},
+		{"plain", filters{temperature: 1, topP: 1}},
+		{"cold", filters{temperature: 0.2, topP: 1}},
+		{"hot", filters{temperature: 3, topP: 1}},
+		{"top p", filters{temperature: 1, topP: 0.9}},
+		{"tiny top p", filters{temperature: 1, topP: 1e-6}},
+		{"min p", filters{temperature: 1, topP: 1, minP: 0.05}},
+		{"top k", filters{temperature: 1, topP: 1, topK: 20}},
+		{"top k 1", filters{temperature: 0.7, topP: 1, topK: 1}},
+		{"top k above the vocabulary", filters{temperature: 1, topP: 1, topK: 1 << 20}},
+		{"all", filters{temperature: 0.6, topP: 0.95, minP: 0.01, topK: 40}},
 	}
 	vocabularies := []int{32, 97, 1000, 49152}
 	if !o.Short {
@@ -182,10 +182,10 @@ func sampleTraps() []*Case {
 		logits = append(logits, row(fill)...)
 	}
 	rows := len(logits) / vocab
-	greedy := sample("greedy traps", rows, vocab, func(int) filters { return filters{0, 1, 0, 0} })
-	drawn := sample("drawn traps", rows, vocab, func(int) filters { return filters{1, 0.9, 0.1, 50} })
+	greedy := sample("greedy traps", rows, vocab, func(int) filters { return filters{topP: 1} })
+	drawn := sample("drawn traps", rows, vocab, func(int) filters { return filters{temperature: 1, topP: 0.9, minP: 0.1, topK: 50} })
 	greedy.numbers["Logits"], drawn.numbers["Logits"] = logits, logits
-	ruledOut := sample("all ruled out", 2, vocab, func(r int) filters { return filters{float32(r), 1, 0, 0} })
+	ruledOut := sample("all ruled out", 2, vocab, func(r int) filters { return filters{temperature: float32(r), topP: 1} })
 	set(ruledOut.with("Mask"), "Mask", make([]uint32, 2*((vocab+31)/32)))
 	return []*Case{greedy, drawn, ruledOut}
 }

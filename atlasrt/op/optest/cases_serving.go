@@ -190,7 +190,7 @@ func (s serving) sampling() []*Case {
 		for _, x := range []struct {
 			name string
 			filters
-		}{{"greedy", filters{0, 1, 0, 0}}, {"top p 0.9", filters{0.7, 0.9, 0, 0}}, {"top k 40 top p 0.9", filters{0.7, 0.9, 0, 40}}} {
+		}{{"greedy", filters{topP: 1}}, {"top p 0.9", filters{temperature: 0.7, topP: 0.9}}, {"top k 40 top p 0.9", filters{temperature: 0.7, topP: 0.9, topK: 40}}} {
 			c := sample(fmt.Sprintf("%d %s rows %d", s.vocab, x.name, rows), rows, s.vocab, func(int) filters { return x.filters })
 			c.numbers["Logits"] = logits
 			list = append(list, c)
