@@ -71,7 +71,7 @@ func (p *pipeline) regex(pattern string) (m matcher, name string, err error) {
 	if scan, name := knownScanner(pattern, p.classTable()); scan != nil {
 		return scan, name, nil
 	}
-	if m, name := knownDigits(pattern, p.classTable()); m != nil {
+	if m, name := knownDigits(pattern); m != nil {
 		return m, name, nil
 	}
 	m, err = newExpression(pattern)
@@ -187,7 +187,7 @@ func (p *pipeline) preTokenizer(c *component) error {
 		add(splitStage{pattern: oneOf(unicode.IsSpace), behavior: removed}, "whitespace")
 	case "Metaspace":
 		if behind {
-			return errors.New("Metaspace behind ByteLevel, which leaves no blanks, is not supported (save the tokenizer with one of the two)")
+			return errors.New("component Metaspace: it stands behind ByteLevel, which leaves no blanks (save the tokenizer with one of the two)")
 		}
 		m := metaspaceStage{replacement: c.Replacement, prepend: c.PrependScheme, cut: c.Split == nil || *c.Split}
 		if m.prepend == "" {

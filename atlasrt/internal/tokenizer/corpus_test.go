@@ -82,8 +82,8 @@ func TestPublishedTokenizersAgreeWithHuggingFace(t *testing.T) {
 	for _, c := range published {
 		t.Run(c.name, func(t *testing.T) {
 			tokenizer := open(t, c.name)
-			if got := tokenizer.Splitter(); got != c.splitter {
-				t.Errorf("Splitter() = %q, want %q", got, c.splitter)
+			if got := tokenizer.splitter; got != c.splitter {
+				t.Errorf("splitter %q, want %q", got, c.splitter)
 			}
 			if notes := tokenizer.Notes(); len(notes) != c.notes {
 				t.Errorf("notes %q, want %d", notes, c.notes)

@@ -103,7 +103,7 @@ func FuzzRoundTrip(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string, start, end int) {
 		data := []Range{{start, end}}
 		for _, tokenizer := range []*Tokenizer{byteLevel, fallback} {
-			for _, ids := range [][]int32{tokenizer.Encode(text, true), tokenizer.Encode(text, false), tokenizer.EncodePrompt(text, data)} {
+			for _, ids := range [][]int32{tokenizer.Encode(text, true), tokenizer.Encode(text, false), tokenizer.encodePrompt(text, data)} {
 				decoded := tokenizer.Decode(ids, false)
 				if pushed := pushAll(tokenizer.NewDetokenizer(false), ids); pushed != decoded || !utf8.ValidString(decoded) {
 					t.Fatalf("%q: pushed %q, decoded %q", text, pushed, decoded)

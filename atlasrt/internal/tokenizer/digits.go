@@ -13,66 +13,54 @@ const (
 )
 
 // knownDigits is the hand-written form of such a pattern and its short name; nil where it is another.
-func knownDigits(pattern string, t *classTable) (matcher, string) {
+func knownDigits(pattern string) (matcher, string) {
 	switch pattern {
 	case cutsFromEndText:
-		return digitGroups{t, true}, "digit cuts from the end"
+		return digitGroups{cuts: true}, "digit cuts from the end"
 	case groupsFromEndText:
-		return digitGroups{t, false}, "digit groups from the end"
+		return digitGroups{}, "digit groups from the end"
 	}
 	return nil, ""
 }
 
 // digitGroups matches groups of three digits, counted from the end of a number; its first group may be shorter.
 type digitGroups struct {
-	classes *classTable
-	cuts    bool // empty matches before whole groups; otherwise the groups of numbers that end a word
+	cuts bool // empty matches before whole groups; otherwise the groups of numbers that end a word
 }
 
 func (d digitGroups) matches(text string) []span {
 	var found []span
 	for i := 0; i < len(text); {
-		_, n := d.classes.at(text, i)
-		var ends []int // of the digits of a number
-		end := i
-		for end < len(text) {
-			r, size := utf8.DecodeRuneInString(text[end:])
-			if !isDigit(r) {
-				break
-			}
-			end += size
-			ends = append(ends, end)
-		}
-		if len(ends) == 0 {
+		bounds := []int{i} // of the digits of a number
+		r, n := utf8.DecodeRuneInString(text[i:])
+		if !isDigit(r) {
 			i += n
 			continue
 		}
-		found = d.number(found, text, i, ends)
-		i = end
+		for ; isDigit(r); r, n = utf8.DecodeRuneInString(text[i:]) {
+			i += n
+			bounds = append(bounds, i)
+		}
+		if d.cuts || !isWord(r) && !(r <= unicode.MaxLatin1 && unicode.Is(unicode.No, r)) {
+			found = d.number(found, bounds)
+		}
 	}
 	return found
 }
 
-// number appends the matches in the number that begins at start.
-func (d digitGroups) number(found []span, text string, start int, ends []int) []span {
-	end := ends[len(ends)-1]
-	if r, n := utf8.DecodeRuneInString(text[end:]); !d.cuts && n > 0 && (isWord(r) || r <= unicode.MaxLatin1 && unicode.Is(unicode.No, r)) {
-		return found
+// number appends the matches in a number whose digits lie between bounds.
+func (d digitGroups) number(found []span, bounds []int) []span {
+	digits := len(bounds) - 1
+	first := digits % 3
+	if first > 0 && !d.cuts {
+		found = append(found, span{bounds[0], bounds[first]})
 	}
-	first := len(ends) % 3
-	if first > 0 {
-		if !d.cuts {
-			found = append(found, span{start, ends[first-1]})
-		}
-		start = ends[first-1]
-	}
-	for at := first; at < len(ends); at += 3 {
+	for at := first; at < digits; at += 3 {
+		end := bounds[at+3]
 		if d.cuts {
-			found = append(found, span{start, start})
-		} else {
-			found = append(found, span{start, ends[at+2]})
+			end = bounds[at]
 		}
-		start = ends[at+2]
+		found = append(found, span{bounds[at], end})
 	}
 	return found
 }

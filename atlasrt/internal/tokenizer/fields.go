@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 )
 
 // fields is a JSON object that keeps the order of its names: transformers adds tokens in it.
@@ -19,9 +20,6 @@ const maxNames = 10_000
 // readFields reads an object. Of a name that is there twice, the last value counts.
 func readFields(data []byte) (fields, error) {
 	f := fields{values: make(map[string]json.RawMessage)}
-	if err := json.Unmarshal(data, &f.values); err != nil {
-		return f, err
-	}
 	d := json.NewDecoder(bytes.NewReader(data))
 	if open, err := d.Token(); err != nil || open != json.Delim('{') {
 		return f, errors.New("want an object")
@@ -35,9 +33,16 @@ func readFields(data []byte) (fields, error) {
 		if err := d.Decode(&value); err != nil {
 			return f, err
 		}
+		f.values[name.(string)] = value
 		if f.names = append(f.names, name.(string)); len(f.names) > maxNames {
 			return f, fmt.Errorf("more than %d names", maxNames)
 		}
+	}
+	if _, err := d.Token(); err != nil {
+		return f, err
+	}
+	if _, err := d.Token(); err != io.EOF {
+		return f, errors.New("text behind the object")
 	}
 	return f, nil
 }

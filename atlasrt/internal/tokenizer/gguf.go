@@ -12,7 +12,7 @@ import (
 // pointer or slice, or an empty string, stands for a key that is absent.
 type GGUF struct {
 	Model          string // "gpt2": byte-level BPE; "llama": SentencePiece BPE
-	Pre            string // the name of the pre-tokenizer, for gpt2; see PreTokenizers
+	Pre            string // the name of the pre-tokenizer, for gpt2; see preTokenizers
 	Tokens         []string
 	Scores         []float32 // for llama: a higher one merges first
 	TokenTypes     []int32
@@ -145,23 +145,15 @@ func isControl(token string) bool {
 // nameTokens gives templates the tokens that the metadata names.
 func (meta *GGUF) nameTokens(t *Tokenizer) {
 	named := []struct {
-		name, key string
-		id        *uint32
+		name string
+		id   *uint32
 	}{
-		{"bos_token", "bos", meta.BOS}, {"eos_token", "eos", meta.EOS}, {"unk_token", "unknown", meta.Unknown},
-		{"sep_token", "seperator", meta.Separator}, {"pad_token", "padding", meta.Padding}, {"cls_token", "cls", meta.Class},
-		{"mask_token", "mask", meta.Mask}, {"eot_token", "eot", meta.EOT}, {"eom_token", "eom", meta.EOM},
+		{"bos_token", meta.BOS}, {"eos_token", meta.EOS}, {"unk_token", meta.Unknown}, {"sep_token", meta.Separator}, {"pad_token", meta.Padding},
+		{"cls_token", meta.Class}, {"mask_token", meta.Mask}, {"eot_token", meta.EOT}, {"eom_token", meta.EOM},
 	}
 	for _, n := range named {
-		if n.id == nil {
-			continue
-		}
-		if int64(*n.id) >= int64(len(meta.Tokens)) {
-			t.notes = append(t.notes, fmt.Sprintf("tokenizer.ggml.%s_token_id is %d, and there are %d tokens: it counts as absent", n.key, *n.id, len(meta.Tokens)))
-			continue
-		}
-		if text := meta.Tokens[*n.id]; text != "" {
-			t.named = append(t.named, SpecialToken{Name: n.name, Texts: []string{text}})
+		if id := meta.tokenID(n.id); id >= 0 && meta.Tokens[id] != "" {
+			t.named = append(t.named, SpecialToken{Name: n.name, Texts: []string{meta.Tokens[id]}})
 		}
 	}
 }

@@ -80,9 +80,9 @@ func TestSmolLM2PromptsAgreeWithHuggingFace(t *testing.T) {
 	}
 	bos, _ := tokenizer.BOS()
 	eos, _ := tokenizer.EOS()
-	if bos != 1 || eos != 2 || tokenizer.AddBOS() || tokenizer.VocabSize() != 49152 || tokenizer.Splitter() != "digit, gpt-2" {
+	if bos != 1 || eos != 2 || tokenizer.AddBOS() || tokenizer.VocabSize() != 49152 || tokenizer.splitter != "digit, gpt-2" {
 		t.Errorf("bos %d, eos %d, add bos %t, %d tokens, splitter %q; want 1, 2, false, 49152, \"digit, gpt-2\"",
-			bos, eos, tokenizer.AddBOS(), tokenizer.VocabSize(), tokenizer.Splitter())
+			bos, eos, tokenizer.AddBOS(), tokenizer.VocabSize(), tokenizer.splitter)
 	}
 	if template, _ := tokenizer.ChatTemplate(); !strings.Contains(template, "<|im_start|>") {
 		t.Errorf("ChatTemplate() = %q, want ChatML", template)

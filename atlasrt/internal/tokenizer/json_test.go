@@ -30,7 +30,7 @@ func FuzzTokenizerJSON(f *testing.F) {
 		}
 		text = text[:min(len(text), 64)]
 		ids := tokenizer.Encode(text, true)
-		for _, id := range append(ids, tokenizer.EncodePrompt(text, []Range{{1, 5}})...) {
+		for _, id := range append(ids, tokenizer.encodePrompt(text, []Range{{1, 5}})...) {
 			if id < 0 || int(id) >= tokenizer.VocabSize() {
 				t.Fatalf("Encode(%q) has the id %d of no token", text, id)
 			}

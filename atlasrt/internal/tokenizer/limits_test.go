@@ -41,7 +41,7 @@ func TestHostileFilesAreRefused(t *testing.T) {
 		{"frame", `"post_processor": null`, `"post_processor": {"type": "BertProcessing", "sep": ["b", 9], "cls": ["a", 0]}`, "BertProcessing: ids 0 and 9"},
 		{"frame of no ids", `"post_processor": null`, `"post_processor": {"type": "RobertaProcessing"}`, "RobertaProcessing: cls and sep"},
 		{"bytes twice", `"pre_tokenizer": null`, `"pre_tokenizer": {"type": "Sequence", "pretokenizers": [{"type": "ByteLevel"}, {"type": "ByteLevel"}]}`, "ByteLevel is there twice"},
-		{"blanks behind bytes", `"pre_tokenizer": null`, `"pre_tokenizer": {"type": "Sequence", "pretokenizers": [{"type": "ByteLevel"}, {"type": "Metaspace", "replacement": "▁"}]}`, "Metaspace behind ByteLevel"},
+		{"blanks behind bytes", `"pre_tokenizer": null`, `"pre_tokenizer": {"type": "Sequence", "pretokenizers": [{"type": "ByteLevel"}, {"type": "Metaspace", "replacement": "▁"}]}`, "Metaspace: it stands behind ByteLevel"},
 		{"foreign class", `"pre_tokenizer": null`, `"pre_tokenizer": {"type": "Split", "pattern": {"Regex": "[[:alpha:]]"}, "behavior": "Isolated"}`, "POSIX class"},
 		{"template", `"post_processor": null`, `"post_processor": {"type": "TemplateProcessing", "single": [{"SpecialToken": {"id": "x"}}, {"Sequence": {}}]}`, "has no ids"},
 		{"decoder", `{"type": "Fuse"}`, `{"type": "CTC"}`, `decoder: type "CTC"`},
@@ -108,8 +108,8 @@ func TestBacktrackingHasABound(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := `regexp2 "(a+)+(?!a)c"`; tokenizer.Splitter() != want {
-		t.Errorf("Splitter() = %q, want %q", tokenizer.Splitter(), want)
+	if want := `regexp2 "(a+)+(?!a)c"`; tokenizer.splitter != want {
+		t.Errorf("splitter %q, want %q", tokenizer.splitter, want)
 	}
 	start := time.Now()
 	if ids := tokenizer.Encode(strings.Repeat("a", 64)+"b", true); len(ids) != 64 {

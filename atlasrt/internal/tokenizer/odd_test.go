@@ -20,7 +20,7 @@ func TestOddVocabulariesOfGGUF(t *testing.T) {
 		{"control tokens twice", "<s>a", "two ids: 1", GGUF{Tokens: []string{"a", "<s>", "<s>"}, TokenTypes: types(1, 3, 3)}, []int32{2, 0}, map[int32]string{1: "<s>", 2: "<s>"}},
 		{"not UTF-8", "ab", "tokens that are not UTF-8: 2", GGUF{Tokens: []string{"a", "\xff\xfe", "b", "\xe2\x96"}, TokenTypes: types(1, 1, 1, 3)}, []int32{0, 2}, map[int32]string{1: "\uFFFD\uFFFD", 2: "b"}},
 		{"merges of no token", "ab", "merges of what is no token: 3", GGUF{Tokens: []string{"a", "b", "ab"}, Merges: []string{"a c", "b a", "ab", "a b"}}, []int32{2}, nil},
-		{"ids of no token", "a", "tokenizer.ggml.eos_token_id is 9, and there are 1 tokens", GGUF{Tokens: []string{"a"}, EOS: new(uint32(9)), Mask: new(uint32(1 << 31))}, []int32{0}, map[int32]string{9: ""}},
+		{"ids of no token", "a", "", GGUF{Tokens: []string{"a"}, EOS: new(uint32(9)), Mask: new(uint32(1 << 31))}, []int32{0}, map[int32]string{9: ""}},
 		{"turn's end of type normal", "a<|im_end|>", `as control tokens by their text: "<|im_end|>" (1)`, GGUF{Tokens: []string{"a", "<|im_end|>"}, TokenTypes: types(1, 1)}, []int32{0, 1}, map[int32]string{1: "<|im_end|>"}},
 		{"turn's end without types", "a<|eot_id|>", `by their text: "<|eot_id|>" (1)`, GGUF{Tokens: []string{"a", "<|eot_id|>"}}, []int32{0, 1}, nil},
 		{"turn's beginning of type normal", "<|im_start|>a", `"<|im_start|>" (1)`, GGUF{Tokens: []string{"a", "<|im_start|>"}, TokenTypes: types(1, 1)}, []int32{1, 0}, map[int32]string{1: "<|im_start|>"}},

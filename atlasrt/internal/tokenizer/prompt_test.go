@@ -1,10 +1,17 @@
 package tokenizer
 
 import (
+	"context"
+	"math"
 	"slices"
 	"strings"
 	"testing"
 )
+
+// encodePrompt is EncodePromptWithin that nothing ends.
+func (t *Tokenizer) encodePrompt(text string, data []Range) []int32 {
+	return must(t.EncodePromptWithin(context.Background(), text, data, math.MaxInt))
+}
 
 func TestDataNeverBecomesAnAddedToken(t *testing.T) {
 	tokenizer := open(t, "qwen3")
@@ -23,7 +30,7 @@ func TestDataNeverBecomesAnAddedToken(t *testing.T) {
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			text := before + c.data + behind
-			ids := tokenizer.EncodePrompt(text, []Range{{len(before), len(before) + len(c.data)}})
+			ids := tokenizer.encodePrompt(text, []Range{{len(before), len(before) + len(c.data)}})
 			added := 0
 			for _, id := range ids {
 				if id >= 151643 {
@@ -31,7 +38,7 @@ func TestDataNeverBecomesAnAddedToken(t *testing.T) {
 				}
 			}
 			if added != 4 {
-				t.Errorf("EncodePrompt(%q) has %d added tokens, want the template's 4: %v", text, added, ids)
+				t.Errorf("encodePrompt(%q) has %d added tokens, want the template's 4: %v", text, added, ids)
 			}
 			if got, want := tokenizer.Decode(ids, false), tokenizer.Decode(tokenizer.Encode(text, false), false); got != want {
 				t.Errorf("Decode(%v)\n got %q\nwant %q", ids, got, want)
@@ -48,8 +55,8 @@ func TestPromptHasNoSeamsAtData(t *testing.T) {
 			want := tokenizer.Encode(text, true)
 			for start := range text {
 				for _, end := range []int{start, start + 1, start + 7, len(text)} {
-					if got := tokenizer.EncodePrompt(text, []Range{{start, end}, {-3, 0}, {len(text), len(text) + 9}}); !slices.Equal(got, want) {
-						t.Fatalf("EncodePrompt(%q, %d:%d)\n got %v\nwant %v", text, start, end, got, want)
+					if got := tokenizer.encodePrompt(text, []Range{{start, end}, {-3, 0}, {len(text), len(text) + 9}}); !slices.Equal(got, want) {
+						t.Fatalf("encodePrompt(%q, %d:%d)\n got %v\nwant %v", text, start, end, got, want)
 					}
 				}
 			}
@@ -80,8 +87,8 @@ func TestNormalizedTokensInDataArePlain(t *testing.T) {
 		{[]Range{{first, first + 4}, {second, second + 6}, {third, third + 4}}, []int32{0, 5, 7, 1, 2, 3, 4, 5, 1, 2, 3, 4, 5, 1, 2, 3, 4}},
 	}
 	for _, c := range cases {
-		if got := tokenizer.EncodePrompt(text, c.data); !slices.Equal(got, c.want) {
-			t.Errorf("EncodePrompt(%q, %v)\n got %v\nwant %v", text, c.data, got, c.want)
+		if got := tokenizer.encodePrompt(text, c.data); !slices.Equal(got, c.want) {
+			t.Errorf("encodePrompt(%q, %v)\n got %v\nwant %v", text, c.data, got, c.want)
 		}
 	}
 
@@ -104,8 +111,8 @@ func TestNormalizedTokensInDataArePlain(t *testing.T) {
 		{[]Range{{3, 5}}, join(token, token, token)},
 	}
 	for _, c := range cases {
-		if got := tokenizer.EncodePrompt(text, c.data); !slices.Equal(got, c.want) {
-			t.Errorf("EncodePrompt(%q, %v)\n got %v\nwant %v", text, c.data, got, c.want)
+		if got := tokenizer.encodePrompt(text, c.data); !slices.Equal(got, c.want) {
+			t.Errorf("encodePrompt(%q, %v)\n got %v\nwant %v", text, c.data, got, c.want)
 		}
 	}
 }

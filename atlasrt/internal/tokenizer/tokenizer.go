@@ -23,7 +23,7 @@ type Tokenizer struct {
 	normalized  *addedMatcher // found in normalized text
 	normalizers []normalizer
 	stages      []stage
-	splitter    string
+	splitter    string // names what cuts text into words: scanners by name, other patterns as "regexp2" and their text
 	model       bpe
 	decoder     decoder
 	pieces      pieceTable
@@ -38,7 +38,7 @@ type Tokenizer struct {
 }
 
 // Encode returns the tokens of text. Where special is true, special and other added tokens are found in the text;
-// otherwise all of it is data, as for EncodePrompt. No bos is added.
+// otherwise all of it is data, as for EncodePromptWithin. No bos is added.
 func (t *Tokenizer) Encode(text string, special bool) []int32 {
 	ids, err := t.EncodeWithin(context.Background(), text, special, math.MaxInt)
 	return must(ids, err)
@@ -54,15 +54,10 @@ func (t *Tokenizer) EncodeWithin(ctx context.Context, text string, special bool,
 	return t.encode(ctx, text, data, limit)
 }
 
-// EncodePrompt returns the tokens of a rendered prompt. data says which bytes came from users: no added token, special
-// or not, is found where it would take in one of them, unless the token is mere white space. Otherwise the text is
+// EncodePromptWithin returns the tokens of a rendered prompt. data says which bytes came from users: no added token,
+// special or not, is found where it would take in one of them, unless the token is mere white space. Otherwise the text is
 // encoded as a whole, with no seam where data begins or ends. Ranges may come in any order, overlap, or go over the ends.
-func (t *Tokenizer) EncodePrompt(text string, data []Range) []int32 {
-	ids, err := t.EncodePromptWithin(context.Background(), text, data, math.MaxInt)
-	return must(ids, err)
-}
-
-// EncodePromptWithin is EncodePrompt with the ends of EncodeWithin.
+// It ends as EncodeWithin does.
 func (t *Tokenizer) EncodePromptWithin(ctx context.Context, text string, data []Range, limit int) ([]int32, error) {
 	whole := clip(data, 0, len(text))
 	for i := range whole { // a code point with one byte of data is data
@@ -206,12 +201,6 @@ func (t *Tokenizer) AddEOS() bool { return t.addEOS && t.eos >= 0 }
 // only one. A note says where the files leave that open.
 func (t *Tokenizer) ChatTemplate() (template, note string) { return t.templates.choose() }
 
-// NamedChatTemplate is a template of a file that has several, such as "tool_use" or "rag".
-func (t *Tokenizer) NamedChatTemplate(name string) (string, bool) {
-	template, ok := t.templates[name]
-	return template, ok
-}
-
 // SpecialTokens are those that chat templates write by name, in the order of the files.
 func (t *Tokenizer) SpecialTokens() []SpecialToken { return slices.Clone(t.named) }
 
@@ -220,6 +209,3 @@ func (t *Tokenizer) Notes() []string { return slices.Clone(t.notes) }
 
 // IsAdded says whether a token is found in a text before any other rule applies, special or not.
 func (t *Tokenizer) IsAdded(id int32) bool { return t.added.has(id) || t.normalized.has(id) }
-
-// Splitter names what cuts text into words: hand-written scanners by name, other patterns as "regexp2" and their text.
-func (t *Tokenizer) Splitter() string { return t.splitter }
