@@ -135,11 +135,7 @@ func shortList(names []string) string {
 	if len(names) == 0 {
 		return "none"
 	}
-	text := strings.Join(names[:min(len(names), mostListed)], ", ")
-	if more := len(names) - mostListed; more > 0 {
-		text += fmt.Sprintf(" and %d more", more)
-	}
-	return text
+	return weights.Listed(names, mostListed)
 }
 
 // roughly is a number as people say it.

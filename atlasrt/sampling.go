@@ -35,12 +35,8 @@ func (f modelFlags) preset(c weights.Checkpoint, text *instance.Text, log *slog.
 	if err != nil {
 		return instance.Preset{}, err
 	}
-	assets, err := c.Assets()
-	if err != nil {
-		return instance.Preset{}, err
-	}
 	config := c.Config()
-	id := targets.Identity{Architecture: config.StringOr("model_type", ""), Names: []string{f.name(), assets.Name}, Template: text.Source}
+	id := targets.Identity{Architecture: config.StringOr("model_type", ""), Names: []string{f.name(), text.Name}, Template: text.Source}
 	if err := config.Err(); err != nil {
 		return instance.Preset{}, err
 	}

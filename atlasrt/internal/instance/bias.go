@@ -8,6 +8,9 @@ import (
 	"github.com/atlas-inference/atlas/atlasrt/internal/weights"
 )
 
+// mostBiases bounds the names in one line.
+const mostBiases = 2
+
 // leaveOut looks for biases of projections that the settings turn off. Those of a HuggingFace checkpoint are left out, as
 // transformers does, and the settings' reader notes it; a GGUF file has no such setting, so its tensors count.
 func leaveOut(c weights.Checkpoint, wants []weights.Want) error {
@@ -22,9 +25,9 @@ func leaveOut(c weights.Checkpoint, wants []weights.Want) error {
 	switch config := c.Config(); {
 	case len(left) == 0:
 	case config.Translated():
-		return fmt.Errorf("%s and %d more biases are not served for model_type %q", left[0], len(left)-1, config.StringOr("model_type", ""))
+		return fmt.Errorf("biases are not served for model_type %q: %s", config.StringOr("model_type", ""), weights.Listed(left, mostBiases))
 	default:
-		config.Assume("%s and %d more biases are left out, as attention_bias, mlp_bias or the model_type say", left[0], len(left)-1)
+		config.Assume("biases are left out, as attention_bias, mlp_bias or the model_type say: %s", weights.Listed(left, mostBiases))
 	}
 	return nil
 }

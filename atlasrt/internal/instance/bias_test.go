@@ -54,7 +54,7 @@ func TestBiasesOfGGUFFilesCount(t *testing.T) {
 	}
 	cases := []struct{ bias, want string }{
 		{"blk.0.attn_q.bias", ""}, // which qwen2 has
-		{"blk.0.attn_output.bias", "model.layers.0.self_attn.o_proj.bias and 0 more biases are not served"},
+		{"blk.0.attn_output.bias", `biases are not served for model_type "qwen2": model.layers.0.self_attn.o_proj.bias`},
 	}
 	for _, c := range cases {
 		checkpoint, err := weights.Open(smallGGUF(t, keys, map[string][]uint64{"token_embd.weight": {32, 50}, c.bias: {32}}))

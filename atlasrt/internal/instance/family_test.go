@@ -69,28 +69,33 @@ func TestFamiliesWantWhatTheirConfigSays(t *testing.T) {
 	}
 }
 
+// logits loads a model that prepared has made, and gives its logits at each of twelve tokens.
+func logits(t *testing.T, checkpoint weights.Checkpoint, construct build, counter *load.Counter, target *Target) []float32 {
+	t.Helper()
+	stream, err := target.Device.Stream(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	loader, err := load.NewLoader(t.Context(), checkpoint, target.Device, stream, target.Set, counter)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := construct(target.Set, loader, model.Limits{Rows: 8, Activations: op.F32})
+	if err := loader.Finish(); err != nil {
+		t.Fatal(err)
+	}
+	out, err := direct(t, target.Device, target.Set, m, 8, 32).Logits([]int32{3, 14, 15, 9, 26, 5, 35, 8, 9, 7, 9, 32}, 0, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
 // Biases and windows must reach the kernels: they change logits, and a window only once it is passed.
 func TestBiasesAndWindowsCount(t *testing.T) {
-	tokens := []int32{3, 14, 15, 9, 26, 5, 35, 8, 9, 7, 9, 32}
 	logits := func(config string) []float32 {
 		checkpoint, construct, counter, target := prepared(t, config)
-		stream, err := target.Device.Stream(0)
-		if err != nil {
-			t.Fatal(err)
-		}
-		loader, err := load.NewLoader(t.Context(), checkpoint, target.Device, stream, target.Set, counter)
-		if err != nil {
-			t.Fatal(err)
-		}
-		m := construct(target.Set, loader, model.Limits{Rows: 8, Activations: op.F32})
-		if err := loader.Finish(); err != nil {
-			t.Fatal(err)
-		}
-		out, err := direct(t, target.Device, target.Set, m, 8, 32).Logits(tokens, 0, true)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return out
+		return logits(t, checkpoint, construct, counter, target)
 	}
 	plain := logits(`"model_type": "llama"`)
 	if d := worstDifference(logits(`"model_type": "qwen2"`), plain); d == 0 {

@@ -38,6 +38,8 @@ var effectless = struct{ config, generation, tokenizer, metadata []string }{
 	},
 	metadata: []string{
 		"general.[^s]*", "general.s[^a]*", "quantize.*", "split.*", // describe the file; general.sampling does not
+		"tokenizer.ggml.model", "tokenizer.ggml.pre", "tokenizer.ggml.tokens", "tokenizer.ggml.token_type", "tokenizer.ggml.merges", "tokenizer.ggml.scores",
+		"tokenizer.ggml.add_bos_token", "tokenizer.ggml.add_eos_token", "tokenizer.ggml.add_space_prefix", "tokenizer.chat_template", // read with the tokenizer
 		"tokenizer.ggml.fim_*_token_id", "tokenizer.ggml.prefix_token_id", "tokenizer.ggml.suffix_token_id", "tokenizer.ggml.middle_token_id", // for filling in the middle
 		"tokenizer.ggml.precompiled_charsmap", "tokenizer.ggml.remove_extra_whitespaces", // of other kinds of tokenizers
 		"*.vocab_size", "*.rope.scaling.finetuned", "*.tensor_data_layout", // the embedding has as many rows; says how the model came to be; llama.cpp writes one layout
@@ -56,19 +58,22 @@ func (p *Prepared) Assumed() []string {
 	return []string{fmt.Sprintf("%s: assumed: %s", filepath.Base(config.File()), strings.Join(assumed, "; "))}
 }
 
-// Unread says, in a line for each file, which keys nothing here uses and nothing says why.
+// Unread says which keys of the model's settings nothing here uses and nothing says why: one line, or none.
 func (p *Prepared) Unread() []string {
-	assets, err := p.Checkpoint.Assets() // reads the tokenizer's metadata; its errors are OpenText's to report
-	config := p.Checkpoint.Config()
-	lines := unread(nil, filepath.Base(config.File()), config.Unread(), slices.Concat(effectless.config, effectless.metadata))
-	if err != nil {
-		return lines
+	config, known := p.Checkpoint.Config(), effectless.config
+	if config.Translated() {
+		known = effectless.metadata
 	}
+	return unread(nil, filepath.Base(config.File()), config.Unread(), known)
+}
+
+// unreadAssets says the same of the files beside the settings, in a line for each.
+func unreadAssets(assets weights.Assets) []string {
 	generation := []string{"eos_token_id"}
 	for _, field := range reflect.VisibleFields(reflect.TypeFor[Defaults]()) {
 		generation = append(generation, field.Tag.Get("json"))
 	}
-	lines = unread(lines, generationFile, keys(assets.GenerationConfig), append(generation, effectless.generation...))
+	lines := unread(nil, generationFile, keys(assets.GenerationConfig), append(generation, effectless.generation...))
 	tokenizer := slices.DeleteFunc(keys(assets.TokenizerConfig), func(key string) bool { return key == splitSpecial && isFalse(assets.TokenizerConfig, key) })
 	return unread(lines, "tokenizer_config.json", tokenizer, effectless.tokenizer)
 }
@@ -112,9 +117,5 @@ func unread(lines []string, file string, all, patterns []string) []string {
 	if len(left) == 0 {
 		return lines
 	}
-	more := ""
-	if n := len(left) - maxListed; n > 0 {
-		left, more = left[:maxListed], fmt.Sprintf(" and %d more", n)
-	}
-	return append(lines, fmt.Sprintf("%s: keys with no effect here: %s%s", file, strings.Join(left, ", "), more))
+	return append(lines, fmt.Sprintf("%s: keys with no effect here: %s", file, weights.Listed(left, maxListed)))
 }

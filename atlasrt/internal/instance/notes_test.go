@@ -95,7 +95,8 @@ func noted(t *testing.T, config string, files map[string]string) (assumed, unrea
 		return "", "", err
 	}
 	p := &Prepared{Checkpoint: c, Counter: counter}
-	return strings.Join(p.Assumed(), "\n"), strings.Join(p.Unread(), "\n"), nil
+	assets, err := c.Assets()
+	return strings.Join(p.Assumed(), "\n"), strings.Join(append(p.Unread(), unreadAssets(assets)...), "\n"), err
 }
 
 func TestNotes(t *testing.T) {
@@ -117,7 +118,7 @@ func TestNotes(t *testing.T) {
 			"config.json: keys with no effect here: rope_scaling.factor"},
 		{"text for a number", `"model_type": "qwen2", "rope_theta": "1e6"`, nil, `config.json: assumed: rope_theta is the text "1e6": read as 1e+06`, ""},
 		{"biases", `"model_type": "llama", "sliding_window": 4`, nil,
-			"config.json: assumed: model.layers.0.self_attn.q_proj.bias and 5 more biases are left out, as attention_bias, mlp_bias or the model_type say", "config.json: keys with no effect here: sliding_window"},
+			"config.json: assumed: biases are left out, as attention_bias, mlp_bias or the model_type say: model.layers.0.self_attn.q_proj.bias, model.layers.0.self_attn.k_proj.bias and 4 more", "config.json: keys with no effect here: sliding_window"},
 		{"neutral", `"model_type": "qwen2", "residual_multiplier": 1.0, "attn_logit_softcapping": null`, nil, "", ""},
 		{"generation", `"model_type": "qwen2"`, map[string]string{"generation_config.json": `{"temperature": 0.5, "eos_token_id": 2, "num_beams": 4, "_from_model_config": true, "do_sample": true}`}, "",
 			"generation_config.json: keys with no effect here: num_beams"},

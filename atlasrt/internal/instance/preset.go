@@ -1,6 +1,7 @@
 package instance
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/atlas-inference/atlas/atlasrt/internal/sample"
@@ -20,21 +21,15 @@ func (t *Text) Params() sample.Params {
 		return d.Params()
 	}
 	fill := t.Preset.Defaults
-	over(&d.Temperature, fill.Temperature)
-	over(&d.TopP, fill.TopP)
-	over(&d.TopK, fill.TopK)
-	over(&d.MinP, fill.MinP)
-	over(&d.RepetitionPenalty, fill.RepetitionPenalty)
+	d.Temperature = cmp.Or(d.Temperature, fill.Temperature)
+	d.TopP = cmp.Or(d.TopP, fill.TopP)
+	d.TopK = cmp.Or(d.TopK, fill.TopK)
+	d.MinP = cmp.Or(d.MinP, fill.MinP)
+	d.RepetitionPenalty = cmp.Or(d.RepetitionPenalty, fill.RepetitionPenalty)
 	return d.Params()
 }
 
 func (d Defaults) greedy() bool { return d.Sample != nil && !*d.Sample }
-
-func over[T any](field **T, value *T) {
-	if *field == nil {
-		*field = value
-	}
-}
 
 // Setting is a value of sampling and where it comes from.
 type Setting struct{ Name, Value, From string }

@@ -7,10 +7,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/atlas-inference/atlas/atlasrt/internal/load"
 	"github.com/atlas-inference/atlas/atlasrt/internal/weights"
-	"github.com/atlas-inference/atlas/atlasrt/model"
-	"github.com/atlas-inference/atlas/atlasrt/op"
 )
 
 var write = flag.String("write", "", "folder to write the checkpoints of TestSettings into, for tools/testdata/settings.py")
@@ -59,22 +56,7 @@ func TestSettings(t *testing.T) {
 			}
 			continue
 		}
-		stream, err := target.Device.Stream(0)
-		if err != nil {
-			t.Fatal(err)
-		}
-		loader, err := load.NewLoader(t.Context(), checkpoint, target.Device, stream, target.Set, counter)
-		if err != nil {
-			t.Fatal(err)
-		}
-		m := construct(target.Set, loader, model.Limits{Rows: 8, Activations: op.F32})
-		if err := loader.Finish(); err != nil {
-			t.Fatal(err)
-		}
-		all, err := direct(t, target.Device, target.Set, m, 8, 32).Logits([]int32{3, 14, 15, 9, 26, 5, 35, 8, 9, 7, 9, 32}, 0, true)
-		if err != nil {
-			t.Fatal(err)
-		}
+		all := logits(t, checkpoint, construct, counter, target)
 		const vocab = 50
 		for i, row := range []int{4, 8, 11} {
 			computed[c.name] = append(computed[c.name], all[row*vocab:(row+1)*vocab]...)

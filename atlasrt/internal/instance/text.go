@@ -22,7 +22,8 @@ type Text struct {
 	From      string   // what Defaults was read from
 	Preset    Preset   // of values that Defaults does not have
 	Notes     []string // what was assumed about the files and may be wrong: one line each, for a log
-	Details   []string // what was added to the files and harms nothing, likewise
+	Details   []string // what was added to the files, or has no effect, and harms nothing: likewise
+	Name      string   // that a GGUF file gives its model; "" where there is none
 }
 
 // Prompt renders a conversation and gives its tokens, at most limit; more are a *tokenizer.TooLong. What came from the
@@ -48,7 +49,7 @@ func OpenText(c weights.Checkpoint) (*Text, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &Text{}
+	t := &Text{Name: assets.Name, Details: unreadAssets(assets)}
 	if t.Tokenizer, err = openTokenizer(c, assets); err != nil {
 		return nil, err
 	}

@@ -1,8 +1,6 @@
 package instance
 
 import (
-	"math"
-
 	"github.com/atlas-inference/atlas/atlasrt/internal/chat"
 	"github.com/atlas-inference/atlas/atlasrt/internal/tokenizer"
 	"github.com/atlas-inference/atlas/atlasrt/internal/weights"
@@ -63,7 +61,7 @@ func specialTokens(tok *tokenizer.Tokenizer) []chat.SpecialToken {
 // ggufTokenizer hands a GGUF file's vocabulary to the tokenizer.
 func ggufTokenizer(v *weights.Vocabulary) tokenizer.GGUF {
 	id := func(n int) *uint32 {
-		if n < 0 || n >= math.MaxUint32 { // -1, also as 32 bits, is none
+		if n < 0 { // there is none
 			return nil
 		}
 		return new(uint32(n))

@@ -102,7 +102,7 @@ func readLines(path string, limit int64) ([]byte, error) {
 func readKnown(path string, limit int64) ([]byte, error) {
 	info, err := os.Stat(path)
 	if err != nil {
-		if _, isLink := os.Readlink(path); isLink == nil {
+		if _, linkErr := os.Readlink(path); linkErr == nil {
 			err = errors.New(whyMissing(path, err).Error())
 		}
 		return nil, err

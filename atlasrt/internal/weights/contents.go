@@ -24,15 +24,19 @@ type contents struct {
 	names []string
 }
 
-func contentsOf(path string) (contents, error) {
+// contentsOf reads the names of at most most entries; more are an error.
+func contentsOf(path string, most int) (contents, error) {
 	folder, err := os.Open(path)
 	if err != nil {
 		return contents{}, fmt.Errorf("open checkpoint: %w", err)
 	}
 	defer folder.Close()
-	names, err := folder.Readdirnames(maxEntries)
+	names, err := folder.Readdirnames(most + 1)
 	if err != nil && err != io.EOF {
 		return contents{}, fmt.Errorf("open checkpoint: %w", err)
+	}
+	if len(names) > most {
+		return contents{}, fmt.Errorf("open checkpoint: %s holds more than %d files (give the folder of one checkpoint)", path, most)
 	}
 	slices.Sort(names)
 	return contents{path, names}, nil
@@ -76,7 +80,10 @@ func (c contents) openSafetensors() (tensors *safetensors.Folder, notes []string
 		tensors, err = safetensors.OpenFiles(c.path, safetensors.SingleName)
 		return tensors, []string{fmt.Sprintf("%s: %s was taken for all of it, and not what %s lists: %s", c.path, safetensors.SingleName, safetensors.IndexName, why)}, err
 	}
-	tensors, err = safetensors.OpenFolder(c.path)
+	if err != nil {
+		return nil, nil, err
+	}
+	tensors, err = safetensors.OpenIndexed(c.path, index)
 	return tensors, nil, err
 }
 
@@ -114,7 +121,7 @@ func (c contents) problem() error {
 	case len(c.names) == 0:
 		return is("is an empty folder: %s", wanted)
 	case len(models) > 1:
-		return is("holds %d GGUF models: give one of them, %s", len(models), listed(models))
+		return is("holds %d GGUF models: give one of them, %s", len(models), Listed(models, maxListed))
 	case c.has("adapter_config.json"):
 		return is("is a LoRA adapter, which changes another model: merge it into that, and give the folder of the result")
 	case c.has("model_index.json"):
@@ -139,15 +146,15 @@ func (c contents) problem() error {
 	others := c.ending(".h5", ".msgpack", ".onnx", ".tflite", ".npz")
 	switch {
 	case len(unfinished) > 0:
-		return is("holds a download that did not finish: %s (finish it)", listed(unfinished))
+		return is("holds a download that did not finish: %s (finish it)", Listed(unfinished, maxListed))
 	case c.has("params.json") && len(c.ending(".safetensors", ".pth")) > 0 && !config:
 		return is("holds a model in its makers' own format (params.json): get it in HuggingFace's, with config.json and safetensors files")
 	case len(shards) > 0 && config:
-		return is("holds several safetensors files and no %s: finish the download, or give a folder of the one model (%s)", safetensors.IndexName, listed(shards))
+		return is("holds several safetensors files and no %s: finish the download, or give a folder of the one model (%s)", safetensors.IndexName, Listed(shards, maxListed))
 	case len(pickles) > 0 && config:
 		return is("holds PyTorch files (.bin, .pt, .pth) only, whose format can run code when it is read: convert the checkpoint to safetensors")
 	case len(others) > 0:
-		return is("holds %s: convert the checkpoint to safetensors, or %s", listed(others), wanted)
+		return is("holds %s: convert the checkpoint to safetensors, or %s", Listed(others, maxListed), wanted)
 	case config:
 		return is("holds config.json and no weights, neither %s nor %s: finish the download", safetensors.SingleName, safetensors.IndexName)
 	}
@@ -156,10 +163,3 @@ func (c contents) problem() error {
 
 // maxListed bounds the names in one error.
 const maxListed = 10
-
-func listed(names []string) string {
-	if more := len(names) - maxListed; more > 0 {
-		return fmt.Sprintf("%s and %d more", strings.Join(names[:maxListed], ", "), more)
-	}
-	return strings.Join(names, ", ")
-}

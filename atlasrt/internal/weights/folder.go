@@ -21,16 +21,7 @@ type folder struct {
 	used    Tracker
 }
 
-// ReadConfig reads config.json and the assets of a folder, which need not hold any weights.
-func ReadConfig(path string) (*Config, Assets, error) {
-	config, err := readConfig(path)
-	if err != nil {
-		return nil, Assets{}, err
-	}
-	assets, err := readAssets(path)
-	return config, assets, err
-}
-
+// readConfig reads the config.json of a folder.
 func readConfig(path string) (*Config, error) {
 	file := filepath.Join(path, "config.json")
 	text, err := readText(file, maxConfigBytes)
@@ -45,7 +36,7 @@ func readConfig(path string) (*Config, error) {
 
 // openFolder opens a folder: config.json with safetensors files, or the one GGUF model that it holds.
 func openFolder(path string) (Checkpoint, error) {
-	held, err := contentsOf(path)
+	held, err := contentsOf(path, maxEntries)
 	if err != nil {
 		return nil, err
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/atlas-inference/atlas/atlasrt/internal/weights/mapping"
 	"github.com/atlas-inference/atlas/atlasrt/internal/weights/safetensors"
 	"github.com/atlas-inference/atlas/atlasrt/internal/weights/tensor"
 	"github.com/atlas-inference/atlas/internal/testdata"
@@ -28,7 +29,7 @@ func TestGoldenCheckpoints(t *testing.T) {
 		for _, name := range c.Unused() {
 			x, err := c.Tensor(name)
 			if err == nil {
-				err = Copy(make([]byte, len(x.Data)), x.Data)
+				err = mapping.Copy(make([]byte, len(x.Data)), x.Data)
 			}
 			if err == nil {
 				err = Finite(x)
@@ -168,7 +169,7 @@ func TestTruncatedWhileOpen(t *testing.T) {
 		}
 		x, err := checkpoint.Tensor(c.name)
 		if err == nil {
-			err = Copy(make([]byte, len(x.Data)), x.Data)
+			err = mapping.Copy(make([]byte, len(x.Data)), x.Data)
 		}
 		if !matches(err, "truncated") {
 			t.Errorf("%s: reading %s: %v, want truncated", c.file, c.name, err)

@@ -32,10 +32,10 @@ func whyMissing(path string, err error) error {
 	if target, linkErr := os.Readlink(path); linkErr == nil {
 		return fmt.Errorf("%s is a link to %s, which is not there (finish the download, or make the link again): %w", path, target, err)
 	}
-	beside, _ := filepath.Glob(strings.NewReplacer("*", "", "?", "", "[", "", "\\", "").Replace(path) + ".*")
-	for _, other := range beside {
-		if filetype.Unfinished(other) {
-			return fmt.Errorf("%s is a download that did not finish (finish it): %w", other, err)
+	beside, _ := contentsOf(filepath.Dir(path), maxEntries) // a folder that cannot be read explains nothing
+	for _, name := range beside.names {
+		if strings.HasPrefix(name, filepath.Base(path)+".") && filetype.Unfinished(name) {
+			return fmt.Errorf("%s is a download that did not finish (finish it): %w", filepath.Join(beside.path, name), err)
 		}
 	}
 	return err
@@ -49,11 +49,11 @@ func openFile(path string) (Checkpoint, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open checkpoint: %w", err)
 	}
-	base := strings.ToLower(filepath.Base(path))
+	base := filepath.Base(path)
 	switch {
-	case strings.HasPrefix(string(beginning), "GGUF"), strings.Contains(base, ".gguf"):
+	case strings.HasPrefix(string(beginning), "GGUF"), strings.Contains(strings.ToLower(base), ".gguf"):
 		return openGGUF(path)
-	case base == "config.json", strings.HasSuffix(base, ".safetensors"), strings.HasSuffix(base, ".safetensors.index.json"):
+	case OfFolder(base):
 		return openAround(path)
 	case filetype.Unfinished(base):
 		return nil, fmt.Errorf("open checkpoint: %s is a download that did not finish (finish it)", path)
@@ -64,6 +64,12 @@ func openFile(path string) (Checkpoint, error) {
 	return nil, fmt.Errorf("open checkpoint: %s is neither a folder with config.json and safetensors files nor a GGUF file", path)
 }
 
+// OfFolder reports whether a name is that of a file of a HuggingFace checkpoint, whose folder Open opens in its place.
+func OfFolder(name string) bool {
+	name = strings.ToLower(name)
+	return name == "config.json" || strings.HasSuffix(name, ".safetensors") || strings.HasSuffix(name, ".safetensors.index.json")
+}
+
 // openAround opens the folder of one file of a checkpoint. Weights that the folder leaves alone are not taken for others.
 func openAround(path string) (Checkpoint, error) {
 	c, err := openFolder(filepath.Dir(path))
@@ -71,7 +77,7 @@ func openAround(path string) (Checkpoint, error) {
 		return nil, fmt.Errorf("open checkpoint: %s is one file of a HuggingFace checkpoint, whose folder is opened: %w", path, err)
 	}
 	f, ok := c.(*folder)
-	if strings.HasSuffix(path, ".safetensors") && !(ok && slices.Contains(f.tensors.Shards(), filepath.Base(path))) {
+	if strings.HasSuffix(strings.ToLower(path), ".safetensors") && !(ok && slices.Contains(f.tensors.Shards(), filepath.Base(path))) {
 		return nil, errors.Join(fmt.Errorf("open checkpoint: %s is not part of the checkpoint in its folder, %v (%s)", path, c, wanted), c.Close())
 	}
 	if ok { // a GGUF model's own notes name the folder

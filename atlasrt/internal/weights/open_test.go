@@ -4,7 +4,6 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -98,6 +97,8 @@ func TestOpenFindsModels(t *testing.T) {
 		{"an index of before", map[string]string{"config.json": "{}", "model.safetensors": one, safetensors.IndexName: index}, "", "xx", "model.safetensors was taken for all of it", ""},
 
 		{"a safetensors file of no checkpoint", map[string]string{"config.json": "{}", "model.safetensors": one, "other.safetensors": a}, "other.safetensors", "", "", "is not part of the checkpoint in its folder"},
+		{"another in upper case", map[string]string{"config.json": "{}", "model.safetensors": one, "X.SAFETENSORS": a}, "X.SAFETENSORS", "", "", "is not part of the checkpoint in its folder"},
+		{"the only one in upper case", map[string]string{"config.json": "{}", "X.SAFETENSORS": one}, "X.SAFETENSORS", "xx", "X.SAFETENSORS was taken for it", ""},
 		{"a safetensors file alone", map[string]string{"model.safetensors": one}, "model.safetensors", "", "", "holds no config.json"},
 		{"several models", map[string]string{"a.gguf": model, "b-00001-of-00002.gguf": first, "b-00002-of-00002.gguf": second}, "", "", "", "holds 2 GGUF models: give one of them, a.gguf, b-00001-of-00002.gguf"},
 		{"a projector", map[string]string{"mmproj.gguf": projector}, "mmproj.gguf", "", "", "the projector of images"},
@@ -114,6 +115,7 @@ func TestOpenFindsModels(t *testing.T) {
 		{"unfinished", map[string]string{"config.json": "{}", "model.safetensors.incomplete": "x"}, "", "", "", "a download that did not finish: model.safetensors.incomplete"},
 		{"unfinished file", map[string]string{"model.safetensors.part": "x"}, "model.safetensors.part", "", "", "a download that did not finish"},
 		{"beside an unfinished file", map[string]string{"m.gguf.part": "x"}, "m.gguf", "", "", "m.gguf.part is a download that did not finish"},
+		{"beside one with brackets", map[string]string{"m[1].gguf.part": "x"}, "m[1].gguf", "", "", "m[1].gguf.part is a download that did not finish"},
 		{"Meta's own format", map[string]string{"params.json": "{}", "consolidated.00.pth": "x"}, "", "", "", "its makers' own format"},
 		{"Mistral's own format", map[string]string{"params.json": "{}", "consolidated.safetensors": one}, "", "", "", "its makers' own format"},
 		{"Keras", map[string]string{"config.json": "{}", "tf_model.h5": "x"}, "", "", "", "holds tf_model.h5"},
@@ -240,7 +242,20 @@ func TestAssets(t *testing.T) {
 }
 
 func TestListed(t *testing.T) {
-	if got := listed(slices.Repeat([]string{"a"}, 12)); got != "a, a, a, a, a, a, a, a, a, a and 2 more" {
-		t.Errorf("got %s", got)
+	for names, want := range map[string]string{"": "", "a": "a", "a b": "a, b", "a b c": "a, b and 1 more"} {
+		if got := Listed(strings.Fields(names), 2); got != want {
+			t.Errorf("Listed(%s) = %q, want %q", names, got, want)
+		}
+	}
+}
+
+// A folder with more files than are looked at is refused: what was left out might be the model.
+func TestFoldersHaveABound(t *testing.T) {
+	folder := folderOf(t, map[string]string{"a": "", "b": "", "c": ""})
+	if c, err := contentsOf(folder, 3); err != nil || len(c.names) != 3 {
+		t.Errorf("got %v, %v, want three names", c.names, err)
+	}
+	if _, err := contentsOf(folder, 2); !matches(err, "holds more than 2 files") {
+		t.Errorf("got %v, want an error", err)
 	}
 }

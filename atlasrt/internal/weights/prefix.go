@@ -26,7 +26,7 @@ func (f *folder) rename() error {
 		return nil
 	}
 	if len(prefixes) > 1 {
-		return fmt.Errorf("the checkpoint holds several models, whose tensors begin with %s: which one is meant is not known (give a checkpoint of one)", listed(quoted(prefixes)))
+		return fmt.Errorf("the checkpoint holds several models, whose tensors begin with %s: which one is meant is not known (give a checkpoint of one)", Listed(quoted(prefixes), maxListed))
 	}
 	prefix := prefixes[0]
 	head := strings.TrimSuffix(prefix, decoder) + headName

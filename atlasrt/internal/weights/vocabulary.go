@@ -23,6 +23,20 @@ type Vocabulary struct {
 	ChatTemplate                                                 string
 }
 
+// namedID is the metadata key of a special token, and where its id goes.
+type namedID struct {
+	key string
+	id  *int
+}
+
+// ids are the special tokens of v.
+func (v *Vocabulary) ids() []namedID {
+	return []namedID{
+		{idKey("bos"), &v.BOS}, {idKey("eos"), &v.EOS}, {idKey("eot"), &v.EOT}, {idKey("eom"), &v.EOM}, {idKey("unknown"), &v.Unknown},
+		{idKey("padding"), &v.Padding}, {idKey("seperator"), &v.Separator}, {idKey("cls"), &v.Class}, {idKey("mask"), &v.Mask}, // the format spells it so
+	}
+}
+
 // readVocabulary reads the tokenizer of a GGUF file. Ids are below the number of tokens, lists are as long as Tokens; what was
 // left out for that, vocabularyNotes says.
 func readVocabulary(file *gguf.File) (*Vocabulary, error) {
@@ -42,14 +56,10 @@ func readVocabulary(file *gguf.File) (*Vocabulary, error) {
 		v.Scores = fit(r, "scores", read(r, file.Floats, "tokenizer.ggml.scores", nil), len(v.Tokens))
 	}
 	v.Types = fit(r, "token_type", v.Types, len(v.Tokens))
-	ids := map[string]*int{
-		"bos": &v.BOS, "eos": &v.EOS, "eot": &v.EOT, "eom": &v.EOM, "unknown": &v.Unknown, "padding": &v.Padding,
-		"seperator": &v.Separator, "cls": &v.Class, "mask": &v.Mask, // the format spells it so
-	}
-	for name, id := range ids {
-		*id = -1
-		if n := read(r, file.Int, idKey(name), -1); n >= 0 && n < int64(len(v.Tokens)) {
-			*id = int(n)
+	for _, t := range v.ids() {
+		*t.id = -1
+		if n := read(r, file.Int, t.key, -1); n >= 0 && n < int64(len(v.Tokens)) {
+			*t.id = int(n)
 		}
 	}
 	for _, n := range read(r, file.Ints, endsKey, nil) {

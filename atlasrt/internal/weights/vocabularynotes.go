@@ -21,10 +21,10 @@ func vocabularyNotes(file *gguf.File) (notes []string) {
 	if tokens == 0 {
 		return nil
 	}
-	for _, name := range []string{"bos", "eos", "eot", "eom", "unknown", "padding", "seperator", "cls", "mask"} {
-		n, err := file.Int(idKey(name))
+	for _, t := range new(Vocabulary).ids() {
+		n, err := file.Int(t.key)
 		if err == nil && (n < 0 || n >= tokens) && n != -1 && n != noID {
-			notes = append(notes, fmt.Sprintf("%s is %d, there are %d tokens: it was left out", idKey(name), n, tokens))
+			notes = append(notes, fmt.Sprintf("%s is %d, there are %d tokens: it was left out", t.key, n, tokens))
 		}
 	}
 	ends, err := file.Ints(endsKey)

@@ -1,7 +1,7 @@
 // Package weights opens a checkpoint, whatever format it is in, and gives its tensors by their HuggingFace names.
 //
 // Invariants: a Checkpoint is read only and checked when it is opened; a tensor's bytes always match its type and shape.
-// Bytes may lie in a file mapping: copy them with Copy, which survives a file that was cut meanwhile. Every tensor that
+// Bytes may lie in a file mapping: touch them within mapping.Guard, which survives a file that was cut meanwhile. Every tensor that
 // is asked for is remembered, so that what is left over can be listed. No tensor is kept in memory here.
 package weights
 
@@ -12,7 +12,6 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/atlas-inference/atlas/atlasrt/internal/weights/mapping"
 	"github.com/atlas-inference/atlas/atlasrt/internal/weights/tensor"
 )
 
@@ -47,13 +46,6 @@ type Checkpoint interface {
 	String() string
 	Close() error
 }
-
-// Copy copies len(src) bytes of a tensor. It fails when the file was truncated or its device gave an error.
-func Copy(dst, src []byte) error { return mapping.Copy(dst, src) }
-
-// Guard runs read, which works on the bytes of tensors where they lie, and turns such a fault into an error too. It covers
-// the calling goroutine only.
-func Guard(read func() error) error { return mapping.Guard(read) }
 
 // Tracker remembers which names were asked for. The zero value has met none.
 type Tracker struct {

@@ -54,10 +54,8 @@ func (c *Config) completeWindows() error {
 		c.ignored = append(c.ignored, "sliding_window", "use_sliding_window", "max_window_layers")
 		return nil
 	}
-	if c.Windows != LaterWindows {
-		if len(c.LayerTypes) > 0 && c.SlidingWindow != nil && slices.Contains(c.LayerTypes, full) {
-			c.assume("layer_types outweighs the rule of model_type %s that all layers slide", c.ModelType)
-		}
+	if c.Windows != LaterWindows && c.SlidingWindow != nil && slices.Contains(c.LayerTypes, full) {
+		c.assume("layer_types outweighs the rule of model_type %s that all layers slide", c.ModelType)
 	}
 	if on := c.UseSlidingWindow; on != nil && !*on {
 		if c.Windows == AlwaysWindows && c.SlidingWindow != nil {

@@ -25,8 +25,9 @@ var ErrPart = errors.New("a model in parts")
 
 // PartName is the name of one part, such as NAME-00002-of-00003.gguf.
 type PartName struct {
-	stem, ending string // what comes before -00002-of-00003, and after it
-	Part, Parts  int    // from 1
+	Stem        string // what comes before -00002-of-00003
+	Part, Parts int    // from 1
+	ending      string // what comes after -00002-of-00003
 }
 
 var partForm = regexp.MustCompile(`^(.*)-([0-9]{5})-of-([0-9]{5})((?i:\.gguf)?)$`)
@@ -39,12 +40,12 @@ func ParsePartName(name string) (PartName, bool) {
 	}
 	part, _ := strconv.Atoi(m[2]) // five digits
 	parts, _ := strconv.Atoi(m[3])
-	return PartName{stem: m[1], ending: m[4], Part: part, Parts: parts}, part >= 1 && part <= parts
+	return PartName{Stem: m[1], ending: m[4], Part: part, Parts: parts}, part >= 1 && part <= parts
 }
 
 // Of is the name of another part of the same model.
 func (n PartName) Of(part int) string {
-	return fmt.Sprintf("%s-%05d-of-%05d%s", n.stem, part, n.Parts, n.ending)
+	return fmt.Sprintf("%s-%05d-of-%05d%s", n.Stem, part, n.Parts, n.ending)
 }
 
 // All lists the names of all parts in order.
@@ -132,7 +133,7 @@ func (f *File) partName(part, parts int64) (PartName, bool) {
 	fits := func(path string) (PartName, bool) {
 		folder, base := filepath.Split(path)
 		name, ok := ParsePartName(base)
-		name.stem = folder + name.stem
+		name.Stem = folder + name.Stem
 		return name, ok && int64(name.Part) == part+1 && int64(name.Parts) == parts
 	}
 	if name, ok := fits(f.Path()); ok {

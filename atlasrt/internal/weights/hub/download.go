@@ -129,13 +129,10 @@ const maxListed = 30
 // models lists the GGUF models for a user to choose from.
 func models(list listing) string {
 	all := gguf.Pieces(slices.Sorted(maps.Keys(list.sizes)))
-	if more := len(all) - maxListed; more > 0 {
-		all = append(all[:maxListed], fmt.Sprintf("and %d more", more))
-	}
 	if len(all) == 0 {
 		return "no other GGUF file"
 	}
-	return strings.Join(all, ", ")
+	return weights.Listed(all, maxListed)
 }
 
 func (d *download) fetchAll(ctx context.Context, list listing, names []string) error {

@@ -99,7 +99,7 @@ func (c *cache) models(name string) []Found {
 	if err != nil {
 		return nil // no revision can be asked for by such a name
 	}
-	snapshot, files, err := c.files(whole)
+	snapshot, files, err := c.files(whole, mostModels)
 	if err != nil {
 		return []Found{{Model: name, Problem: err}}
 	}
@@ -130,8 +130,8 @@ func (c *cache) found(model string, want reference) Found {
 	return Found{Model: model, Path: path, Problem: err}
 }
 
-// files are those of a revision, below its snapshot.
-func (c *cache) files(want reference) (snapshot string, files []string, err error) {
+// files are those of a revision, below its snapshot; more than most are an error.
+func (c *cache) files(want reference, most int) (snapshot string, files []string, err error) {
 	c.want = want
 	commit, err := c.commit()
 	if err != nil {
@@ -140,10 +140,14 @@ func (c *cache) files(want reference) (snapshot string, files []string, err erro
 	snapshot = path.Join("snapshots", commit)
 	below := map[string]bool{}
 	err = fs.WalkDir(c.root.FS(), snapshot, func(file string, entry fs.DirEntry, err error) error {
-		if err == nil && !entry.IsDir() && len(below) < mostModels {
-			below[strings.TrimPrefix(file, snapshot+"/")] = true
+		if err != nil || entry.IsDir() {
+			return err
 		}
-		return err
+		below[strings.TrimPrefix(file, snapshot+"/")] = true
+		if len(below) > most {
+			return fmt.Errorf("%s holds more than %d files, which no model has", filepath.Join(c.path, snapshot), most)
+		}
+		return nil
 	})
 	return filepath.Join(c.path, snapshot), slices.Sorted(maps.Keys(below)), err
 }

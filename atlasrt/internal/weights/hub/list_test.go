@@ -74,6 +74,21 @@ func TestList(t *testing.T) {
 	if len(found) < len(want) {
 		t.Errorf("got %d models, want %d", len(found), len(want))
 	}
+	c := &cache{path: filepath.Join(folder, "models--acme--files")}
+	if c.root, err = os.OpenRoot(c.path); err != nil {
+		t.Fatal(err)
+	}
+	defer c.close()
+	files, err := parseReference("acme/files")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, got, err := c.files(files, 6); err != nil || len(got) != 6 {
+		t.Errorf("got %v, %v, want six files", got, err)
+	}
+	if _, _, err := c.files(files, 5); err == nil || !strings.Contains(err.Error(), "more than 5 files") {
+		t.Errorf("six files where five are allowed: got %v, want an error", err)
+	}
 	if none, err := List(filepath.Join(folder, "nowhere")); err != nil || len(none) > 0 {
 		t.Errorf("no cache: got %v, %v", none, err)
 	}

@@ -10,10 +10,12 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+
+	"github.com/atlas-inference/atlas/atlasrt/internal/weights"
+	"github.com/atlas-inference/atlas/atlasrt/internal/weights/gguf"
 )
 
 var (
-	partOf       = regexp.MustCompile(`-\d{5}-of-\d{5}$`)
 	snapshotPath = regexp.MustCompile(`/models--([^/]+)/snapshots/[^/]+$`)
 	blobName     = regexp.MustCompile(`^sha256[-:]([0-9a-f]{64})$`)
 )
@@ -33,7 +35,7 @@ func Name(model string) string {
 	if err != nil { // there is no working folder any more
 		place = filepath.Clean(model)
 	}
-	if !info.IsDir() && ofFolder(place) {
+	if !info.IsDir() && weights.OfFolder(filepath.Base(place)) {
 		return Name(filepath.Dir(place))
 	}
 	if info.IsDir() {
@@ -55,13 +57,10 @@ func fileName(base string) string {
 	if end := len(base) - len(".gguf"); end > 0 && strings.EqualFold(base[end:], ".gguf") {
 		base = base[:end]
 	}
-	return cmp.Or(partOf.ReplaceAllString(base, ""), base)
-}
-
-// ofFolder reports whether a file is one of a HuggingFace checkpoint, whose folder is opened in its place.
-func ofFolder(file string) bool {
-	base := strings.ToLower(filepath.Base(file))
-	return base == "config.json" || strings.HasSuffix(base, ".safetensors") || strings.HasSuffix(base, ".safetensors.index.json")
+	if part, ok := gguf.ParsePartName(base); ok {
+		return cmp.Or(part.Stem, base)
+	}
+	return base
 }
 
 // Bounds of what is read of ollama's manifests.

@@ -26,23 +26,22 @@ const (
 
 // Folder is a checkpoint's safetensors files, seen as one.
 type Folder struct {
-	files []*File
-	home  map[string]*File // tensor → the file that holds it
-	notes []string
+	shards []*shard
+	home   map[string]*shard // tensor → the file that holds it
+	notes  []string
 }
 
-// OpenFolder opens every shard that the folder's index names, or the single file. Other safetensors files of the folder
-// are left alone. Where the index and the shards differ the shards count, and a note says so; of two shards that hold a
-// tensor the one counts that the index names.
-func OpenFolder(path string) (*Folder, error) {
-	index, err := ReadIndex(path)
-	if errors.Is(err, os.ErrNotExist) {
-		return OpenFiles(path, SingleName)
-	}
-	if err != nil {
-		return nil, err
-	}
-	return openShards(path, Shards(index), index)
+// shard is a file of a folder.
+type shard struct {
+	*File
+	name string // in the folder, and in the index; a link leads to a file that may have another
+}
+
+// OpenIndexed opens every shard of a folder that its index names. Other safetensors files of the folder are left alone.
+// Where the index and the shards differ the shards count, and a note says so; of two shards that hold a tensor the one
+// counts that the index names.
+func OpenIndexed(folder string, index map[string]string) (*Folder, error) {
+	return openShards(folder, Shards(index), index)
 }
 
 // OpenFiles opens these files of a folder, whatever an index says. No tensor may be in two of them.
@@ -142,44 +141,45 @@ func Shards(index map[string]string) []string {
 	return names
 }
 
-func openShards(folder string, shards []string, index map[string]string) (_ *Folder, err error) {
-	f := &Folder{home: map[string]*File{}}
+func openShards(folder string, names []string, index map[string]string) (_ *Folder, err error) {
+	f := &Folder{home: map[string]*shard{}}
 	defer func() {
 		if err != nil {
 			f.Close()
 		}
 	}()
 	var differ []string // tensors that the index does not say right
-	for _, shard := range shards {
-		file, err := f.openShard(filepath.Join(folder, shard))
+	for _, name := range names {
+		file, err := f.openShard(filepath.Join(folder, name))
 		if errors.Is(err, os.ErrNotExist) && index != nil {
-			return nil, fmt.Errorf("shard %s, which %s names, is missing: finish the download (%w)", shard, IndexName, err)
+			return nil, fmt.Errorf("shard %s, which %s names, is missing: finish the download (%w)", name, IndexName, err)
 		}
 		if err != nil {
 			return nil, err
 		}
-		f.files = append(f.files, file)
-		for _, name := range file.Names() {
-			if other, ok := f.home[name]; ok {
-				if index[name] == "" || index[name] != shard && index[name] != filepath.Base(other.Path()) {
-					return nil, fmt.Errorf("%s: tensor %q is in %s too: %w", file.Path(), name, other.Path(), ErrDuplicate)
+		s := &shard{file, name}
+		f.shards = append(f.shards, s)
+		for _, tensor := range s.Names() {
+			if other, ok := f.home[tensor]; ok {
+				if index[tensor] == "" || index[tensor] != s.name && index[tensor] != other.name {
+					return nil, fmt.Errorf("%s: tensor %q is in %s too: %w", s.Path(), tensor, other.Path(), ErrDuplicate)
 				}
-				differ = append(differ, name)
-				if index[name] != shard {
+				differ = append(differ, tensor)
+				if index[tensor] != s.name {
 					continue
 				}
 			}
-			f.home[name] = file
+			f.home[tensor] = s
 		}
 	}
-	for name, file := range f.home {
-		if index != nil && index[name] != filepath.Base(file.Path()) {
-			differ = append(differ, name)
+	for tensor, s := range f.home {
+		if index != nil && index[tensor] != s.name {
+			differ = append(differ, tensor)
 		}
 	}
-	for name := range index {
-		if f.home[name] == nil {
-			differ = append(differ, name)
+	for tensor := range index {
+		if f.home[tensor] == nil {
+			differ = append(differ, tensor)
 		}
 	}
 	if n := len(differ); n > 0 {
@@ -217,23 +217,23 @@ func (f *Folder) Release(t tensor.Tensor) {
 	}
 }
 
-// Shards lists the names of the files, without their folder.
+// Shards lists the names that the files have in the folder.
 func (f *Folder) Shards() []string {
-	names := make([]string, len(f.files))
-	for i, file := range f.files {
-		names[i] = filepath.Base(file.Path())
+	names := make([]string, len(f.shards))
+	for i, s := range f.shards {
+		names[i] = s.name
 	}
 	return names
 }
 
 // Files is the number of files.
-func (f *Folder) Files() int { return len(f.files) }
+func (f *Folder) Files() int { return len(f.shards) }
 
 // Bytes is what the tensors of all files take together.
 func (f *Folder) Bytes() int64 {
 	total := int64(0)
-	for _, file := range f.files {
-		total += int64(len(file.data))
+	for _, s := range f.shards {
+		total += int64(len(s.data))
 	}
 	return total
 }
@@ -241,8 +241,8 @@ func (f *Folder) Bytes() int64 {
 // Close unmaps every file.
 func (f *Folder) Close() error {
 	var all []error
-	for _, file := range f.files {
-		all = append(all, file.Close())
+	for _, s := range f.shards {
+		all = append(all, s.Close())
 	}
 	return errors.Join(all...)
 }

@@ -15,6 +15,18 @@ func bytesTensor(name string, data string) tensor.Tensor {
 	return tensor.Tensor{Info: tensor.Info{Name: name, Type: tensor.U8, Shape: []int64{int64(len(data))}}, Data: []byte(data)}
 }
 
+// openFolder opens the files that the folder's index names or, without one, its only file.
+func openFolder(path string) (*Folder, error) {
+	index, err := ReadIndex(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return OpenFiles(path, SingleName)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return OpenIndexed(path, index)
+}
+
 func TestFolder(t *testing.T) {
 	const two = `{"metadata":{},"weight_map":{"a":"1.safetensors","b":"2.safetensors"}}`
 	cases := []struct {
@@ -50,7 +62,7 @@ func TestFolder(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(folder, IndexName), []byte(c.index), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		f, err := OpenFolder(folder)
+		f, err := openFolder(folder)
 		said := fmt.Sprint(err)
 		if err == nil {
 			said = strings.Join(f.Notes(), "\n")
@@ -92,7 +104,7 @@ func TestIndexOfOtherFiles(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(folder, IndexName), []byte(`{"weight_map":`+c.index+`}`), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		f, err := OpenFolder(folder)
+		f, err := openFolder(folder)
 		if c.fail != "" || err != nil {
 			if err == nil || c.fail == "" || !strings.Contains(err.Error(), c.fail) {
 				t.Errorf("%s: got %v, want %q", c.name, err, c.fail)
@@ -113,13 +125,13 @@ func TestIndexOfOtherFiles(t *testing.T) {
 
 func TestSingleFileFolder(t *testing.T) {
 	folder := t.TempDir()
-	if _, err := OpenFolder(folder); !errors.Is(err, os.ErrNotExist) {
+	if _, err := openFolder(folder); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("an empty folder: %v, want %v", err, os.ErrNotExist)
 	}
 	if err := Write(filepath.Join(folder, SingleName), bytesTensor("a", "x"), bytesTensor("b", "yz")); err != nil {
 		t.Fatal(err)
 	}
-	f, err := OpenFolder(folder)
+	f, err := openFolder(folder)
 	if err != nil {
 		t.Fatal(err)
 	}

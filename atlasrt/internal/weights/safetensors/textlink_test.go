@@ -1,8 +1,10 @@
 package safetensors
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -38,7 +40,7 @@ func TestLinksWrittenAsText(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(folder, SingleName), []byte(c.text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		f, err := OpenFolder(folder)
+		f, err := openFolder(folder)
 		if (err == nil) != c.good {
 			t.Errorf("%.60q: got %v, want good %v", c.text, err, c.good)
 		}
@@ -52,5 +54,38 @@ func TestLinksWrittenAsText(t *testing.T) {
 			t.Errorf("%.60q: notes %q, want one that names %s", c.text, notes, there)
 		}
 		f.Close()
+	}
+}
+
+// A shard is what the index calls it, whatever the name of the file that a link written as text leads to.
+func TestLinkedShardsKeepTheirNames(t *testing.T) {
+	folder := t.TempDir()
+	blobs := filepath.Join(folder, "blobs")
+	if err := os.Mkdir(blobs, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{"1.safetensors": "blobs/x.safetensors", "2.safetensors": "blobs/1.safetensors",
+		IndexName: `{"weight_map":{"a":"1.safetensors","b":"2.safetensors"}}`} {
+		if err := os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := errors.Join(Write(filepath.Join(blobs, "x.safetensors"), bytesTensor("a", "one"), bytesTensor("b", "no")), Write(filepath.Join(blobs, "1.safetensors"), bytesTensor("b", "two"))); err != nil {
+		t.Fatal(err)
+	}
+	f, err := openFolder(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	a, _ := f.Tensor("a")
+	b, _ := f.Tensor("b")
+	if got := f.Shards(); !slices.Equal(got, []string{"1.safetensors", "2.safetensors"}) || string(a.Data) != "one" || string(b.Data) != "two" {
+		t.Errorf("shards %q, a %q, b %q; want 1.safetensors, 2.safetensors, one, two", got, a.Data, b.Data)
+	}
+	for _, note := range f.Notes() {
+		if strings.Contains(note, "differ") && !strings.Contains(note, `"b", 1 tensors`) {
+			t.Errorf("note %q", note)
+		}
 	}
 }
