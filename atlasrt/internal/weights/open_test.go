@@ -142,20 +142,27 @@ func TestOpenFindsModels(t *testing.T) {
 		{"comment in config.json", map[string]string{"config.json": "{ // a\n}", "model.safetensors": one}, "", "", "", "line 1"},
 	}
 	for _, c := range cases {
-		path := filepath.Join(folderOf(t, c.files), c.open)
-		checkpoint, err := Open(path)
-		if !matches(err, c.err) {
-			t.Errorf("%s: got %v, want %q", c.name, err, c.err)
+		if checkpoint := opened(t, c.name, filepath.Join(folderOf(t, c.files), c.open), c.found, c.note, c.err); checkpoint != nil {
+			checkpoint.Close()
 		}
-		if err != nil {
-			continue
-		}
-		notes := strings.Join(checkpoint.Notes(), "; ")
-		if got := strings.Join(checkpoint.Unused(), " "); got != c.found || c.note == "" && notes != "" || !strings.Contains(notes, c.note) {
-			t.Errorf("%s: tensors %s, notes %q; want %s, %q", c.name, got, notes, c.found, c.note)
-		}
-		checkpoint.Close()
 	}
+}
+
+// opened opens a path and wants these names of tensors and this note, or the error; it gives nil where there was one.
+func opened(t *testing.T, what, path, names, note, fail string) Checkpoint {
+	t.Helper()
+	checkpoint, err := Open(path)
+	if !matches(err, fail) {
+		t.Errorf("%s: got %v, want %q", what, err, fail)
+	}
+	if err != nil {
+		return nil
+	}
+	notes := strings.Join(checkpoint.Notes(), "; ")
+	if got := strings.Join(checkpoint.Unused(), " "); got != names || note == "" && notes != "" || !strings.Contains(notes, note) {
+		t.Errorf("%s: tensors %s, notes %q; want %s, %q", what, got, notes, names, note)
+	}
+	return checkpoint
 }
 
 func TestOpenLinks(t *testing.T) {
