@@ -10,7 +10,6 @@ func (st *forStmt) declare(s *scope)     { s.declare(st.iterable) }
 func (st *captureStmt) declare(s *scope) { s.declareTarget(st.target, false) }
 func (st *filterStmt) declare(s *scope)  { s.declare(st.filter) }
 func (st *macroStmt) declare(s *scope)   { s.store(st.target.id) }
-func (st *callStmt) declare(s *scope)    { s.declare(st.call) }
 
 func (st *setStmt) declare(s *scope) {
 	s.declare(st.value)
@@ -67,11 +66,7 @@ func (st *forStmt) bind(b binder) error {
 		return err
 	}
 	body, test, otherwise := b.scope.inner(), b.scope.inner(), b.scope.inner()
-	if st.recursive {
-		body = b.scope.innerFunction()
-		test, otherwise = newScope(b.scope, body.owner), newScope(b.scope, body.owner)
-	}
-	if st.recursive || reads(st.body, "loop") {
+	if reads(st.body, "loop") {
 		st.loop = &name{id: "loop"}
 		body.parameter("loop")
 	}
@@ -167,20 +162,13 @@ func (st *macroStmt) bind(b binder) error {
 	return b.expr(st.target)
 }
 
-func (st *callStmt) bind(b binder) error {
-	if err := st.macro.bind(b); err != nil {
-		return err
-	}
-	return b.expr(st.call)
-}
-
-// bind opens the function of a macro. The names caller, kwargs and varargs become parameters when the body reads them.
+// bind opens the function of a macro. The names kwargs and varargs become parameters when the body reads them.
 func (m *macroDefinition) bind(b binder) error {
 	s := b.scope.innerFunction()
 	for _, p := range m.parameters {
 		s.parameter(p.id)
 	}
-	m.caller, m.kwargs, m.varargs = nil, nil, nil
+	m.kwargs, m.varargs = nil, nil
 	special := func(id string) *name {
 		if m.hasParameter(id) || !reads(m.body, id) {
 			return nil
@@ -188,7 +176,7 @@ func (m *macroDefinition) bind(b binder) error {
 		s.parameter(id)
 		return &name{id: id}
 	}
-	m.caller, m.kwargs, m.varargs = special("caller"), special("kwargs"), special("varargs")
+	m.kwargs, m.varargs = special("kwargs"), special("varargs")
 	for _, d := range m.defaults {
 		s.declare(d)
 	}
@@ -196,7 +184,7 @@ func (m *macroDefinition) bind(b binder) error {
 	m.scope = s
 	in := b.in(s)
 	in.seal()
-	for _, n := range append([]*name{m.caller, m.kwargs, m.varargs}, m.parameters...) {
+	for _, n := range append([]*name{m.kwargs, m.varargs}, m.parameters...) {
 		if n != nil {
 			n.place = s.place(n.id)
 		}
@@ -283,11 +271,6 @@ func (st *filterStmt) reads(v func(expr)) {
 func (st *withStmt) reads(v func(expr)) {
 	each(st.values, v)
 	readsBody(st.body, v)
-}
-
-func (st *callStmt) reads(v func(expr)) {
-	v(st.call)
-	st.macro.reads(v)
 }
 
 func (m *macroDefinition) reads(v func(expr)) {

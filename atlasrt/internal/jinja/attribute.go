@@ -123,6 +123,9 @@ func (r *run) member(object Value, id string) (Value, error) {
 	if strings.HasPrefix(id, "__") && isObjectAttribute(id) || mutates(object, id) {
 		return &undefined{hint: "access to attribute " + quote(id) + " of " + quote(object.typeName()) + " object is unsafe."}, nil
 	}
+	if unavailable(object, id) {
+		return nil, failf("attribute %s of %s is not available in chat templates", quote(id), object.typeName())
+	}
 	switch o := object.(type) {
 	case Str:
 		if m := textMethod(id); m != nil {
@@ -136,11 +139,6 @@ func (r *run) member(object Value, id string) (Value, error) {
 			return &method{o, id, func(r *run, a args) (Value, error) { return m(r, o, a) }}, nil
 		}
 	case *List, *Tuple:
-		if t, ok := o.(*Tuple); ok && t.group && id == "grouper" {
-			return t.items[0], nil
-		} else if ok && t.group && id == "list" {
-			return t.items[1], nil
-		}
 		if m := sequenceMethod(object, id); m != nil {
 			return &method{o, id, m}, nil
 		}
@@ -150,68 +148,21 @@ func (r *run) member(object Value, id string) (Value, error) {
 	case *loopContext:
 		v, _, err := o.attribute(id)
 		return v, err
-	case *cycler:
-		return o.attribute(id), nil
+	}
+	return nil, nil
+}
+
+// unavailable says whether Python has an attribute that is missing here, so that undefined would be wrong.
+func unavailable(object Value, id string) bool {
+	switch object.(type) {
 	case *macro:
-		return o.attribute(id), nil
-	case Float:
-		if id == "is_integer" {
-			return &method{o, id, func(*run, args) (Value, error) { return Bool(o == Float(int64(o))), nil }}, nil
-		}
-	case *rangeValue:
-		switch id {
-		case "start":
-			return Int(o.start), nil
-		case "stop":
-			return Int(o.stop), nil
-		case "step":
-			return Int(o.step), nil
-		}
+		return strings.Contains(" name arguments caller catch_kwargs catch_varargs ", " "+id+" ")
+	case Bool, Int, *Big, Float:
+		return strings.Contains(" real imag numerator denominator is_integer ", " "+id+" ")
+	case Str:
+		return strings.Contains(" casefold center encode expandtabs format_map isidentifier isprintable istitle maketrans swapcase translate ", " "+id+" ")
 	}
-	return numberAttribute(object, id), nil
-}
-
-func (m *macro) attribute(id string) Value {
-	switch id {
-	case "name":
-		if m.definition.id == "" {
-			return None{}
-		}
-		return Control(m.definition.id)
-	case "arguments":
-		t := &Tuple{}
-		for _, p := range m.definition.parameters {
-			t.items = append(t.items, Control(p.id))
-		}
-		return t
-	case "caller":
-		return Bool(m.definition.caller != nil)
-	case "catch_kwargs":
-		return Bool(m.definition.kwargs != nil)
-	case "catch_varargs":
-		return Bool(m.definition.varargs != nil)
-	}
-	return nil
-}
-
-// numberAttribute is an attribute that every Python number has.
-func numberAttribute(v Value, id string) Value {
-	_, isInteger := bigOf(v)
-	f, isFloat := v.(Float)
-	switch {
-	case id == "real" && isInteger, id == "numerator" && isInteger:
-		n, _ := bigOf(v)
-		return integer(n)
-	case id == "denominator" && isInteger:
-		return Int(1)
-	case id == "imag" && isInteger:
-		return Int(0)
-	case id == "real" && isFloat:
-		return f
-	case id == "imag" && isFloat:
-		return Float(0)
-	}
-	return nil
+	return false
 }
 
 // isObjectAttribute says whether every Python object has the attribute, so that reading it is unsafe and not undefined.

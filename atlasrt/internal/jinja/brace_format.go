@@ -5,30 +5,11 @@ import (
 	"unicode/utf8"
 )
 
-// braceFormat is s.format(arguments).
+// braceFormat is s.format(arguments). A field is a position or a name, !s or !r, and a layout; there are no attributes and no fields
+// within fields.
 func (r *run) braceFormat(s Str, a args) (Value, error) {
 	f := &braceFormatter{run: r, arguments: a}
-	out, err := f.expand(s, 2)
-	if err != nil {
-		return nil, err
-	}
-	out.markup = s.markup
-	return out, r.over
-}
-
-type braceFormatter struct {
-	run       *run
-	arguments args
-	automatic int  // the next number of {}
-	numbered  bool // {0} was used
-}
-
-// expand replaces the fields of a format; depth says how many levels of fields within fields are left.
-func (f *braceFormatter) expand(s Str, depth int) (Str, error) {
-	if depth == 0 {
-		return Str{}, failf("Max string recursion exceeded")
-	}
-	out := textBuilder{run: f.run}
+	out := textBuilder{run: r}
 	text := s.text
 	for pos := 0; pos < len(text); {
 		i := strings.IndexAny(text[pos:], "{}")
@@ -43,115 +24,74 @@ func (f *braceFormatter) expand(s Str, depth int) (Str, error) {
 			pos += 2
 			continue
 		}
-		if text[pos] == '}' {
-			return Str{}, failf("Single '}' encountered in format string")
+		end := strings.IndexByte(text[pos:], '}')
+		switch {
+		case text[pos] == '}':
+			return nil, failf("Single '}' encountered in format string")
+		case pos+1 == len(text):
+			return nil, failf("Single '{' encountered in format string")
+		case end < 0:
+			return nil, failf("expected '}' before end of string")
 		}
-		end := fieldEnd(text, pos)
-		if end < 0 {
-			if pos+1 == len(text) {
-				return Str{}, failf("Single '{' encountered in format string")
-			}
-			return Str{}, failf("expected '}' before end of string")
+		if err := f.field(&out, s.slice(pos+1, pos+end)); err != nil {
+			return nil, err
 		}
-		if err := f.field(&out, s.slice(pos+1, end), depth); err != nil {
-			return Str{}, err
-		}
-		pos = end + 1
+		pos += end + 1
 	}
-	return out.str(), f.run.over
+	result := out.str()
+	result.markup = s.markup
+	return result, r.over
 }
 
-// fieldEnd is the position of the bracket that closes the one at open, -1 where there is none.
-func fieldEnd(text string, open int) int {
-	depth := 0
-	for i := open; i < len(text); i++ {
-		switch text[i] {
-		case '{':
-			depth++
-		case '}':
-			if depth--; depth == 0 {
-				return i
-			}
-		}
-	}
-	return -1
+type braceFormatter struct {
+	run       *run
+	arguments args
+	automatic int  // the next number of {}
+	numbered  bool // {0} was used
 }
 
-// field writes one replacement field: name!conversion:spec.
-func (f *braceFormatter) field(out *textBuilder, field Str, depth int) error {
+// field writes one replacement field: name!conversion:layout.
+func (f *braceFormatter) field(out *textBuilder, field Str) error {
 	if err := f.run.spend(1); err != nil {
 		return err
 	}
-	text := field.text
-	end := strings.IndexAny(text, "!:")
+	end := strings.IndexAny(field.text, "!:")
 	if end < 0 {
-		end = len(text)
+		end = len(field.text)
 	}
-	v, err := f.lookup(text[:end])
+	v, err := f.argument(field.text[:end])
 	if err != nil {
 		return err
 	}
-	rest := field.slice(end, len(text))
+	rest := field.slice(end, len(field.text))
 	if strings.HasPrefix(rest.text, "!") {
 		if len(rest.text) < 2 || len(rest.text) > 2 && rest.text[2] != ':' {
 			return failf("expected ':' after conversion specifier")
 		}
-		if v, err = f.convert(v, rest.text[1]); err != nil {
+		switch rest.text[1] {
+		case 's':
+			v, err = f.run.str(v)
+		case 'r':
+			v, err = f.run.repr(v)
+		default:
+			return failf("Unknown conversion specifier %c", rest.text[1])
+		}
+		if err != nil {
 			return err
 		}
 		rest = rest.slice(2, len(rest.text))
 	}
 	if rest.text != "" {
-		if rest, err = f.expand(rest.slice(1, len(rest.text)), depth-1); err != nil {
-			return err
-		}
+		rest = rest.slice(1, len(rest.text)) // the colon
 	}
 	return f.run.formatValue(out, v, rest)
 }
 
-func (f *braceFormatter) convert(v Value, conversion byte) (Value, error) {
-	switch conversion {
-	case 's':
-		return f.run.str(v)
-	case 'r', 'a':
-		return f.run.repr(v)
-	}
-	return nil, failf("Unknown conversion specifier %c", conversion)
-}
-
-// lookup resolves a field name such as 0, name, name.attribute or name[key].
-func (f *braceFormatter) lookup(path string) (Value, error) {
-	end := strings.IndexAny(path, ".[")
-	if end < 0 {
-		end = len(path)
-	}
-	first, rest := path[:end], path[end:]
-	v, err := f.argument(first)
-	for err == nil && rest != "" {
-		if rest[0] == '.' {
-			end := strings.IndexAny(rest[1:], ".[")
-			if end < 0 {
-				end = len(rest) - 1
-			}
-			v, err = f.run.attribute(v, Control(rest[1:1+end]))
-			rest = rest[1+end:]
-			continue
-		}
-		end := strings.IndexByte(rest, ']')
-		if rest[0] != '[' || end < 0 {
-			return nil, failf("Missing ']' in format string")
-		}
-		var key Value = Control(rest[1:end])
-		if n, size := scanCount(rest, 1); size == end && end > 1 {
-			key = Int(n)
-		}
-		v, err = f.run.item(v, key)
-		rest = rest[end+1:]
-	}
-	return v, err
-}
-
+// argument is the one that a field names.
 func (f *braceFormatter) argument(id string) (Value, error) {
+	if strings.ContainsAny(id, ".[{") {
+		return nil, failf("the field %s is not supported (give format() the value itself)", quote(id))
+	}
 	n, size := scanCount(id, 0)
 	switch {
 	case id == "":
@@ -179,7 +119,7 @@ func (f *braceFormatter) argument(id string) (Value, error) {
 	return f.arguments.positional[n], nil
 }
 
-// formatValue is Python's format(v, spec).
+// formatValue is Python's format(v, layout).
 func (r *run) formatValue(out *textBuilder, v Value, layout Str) error {
 	if layout.text == "" {
 		s, err := r.str(v)
@@ -198,9 +138,6 @@ func (r *run) formatValue(out *textBuilder, v Value, layout Str) error {
 		if s.sign != 0 {
 			return failf("Sign not allowed in string format specifier")
 		}
-		if s.align == '=' {
-			return failf("'=' alignment not allowed in string format specifier")
-		}
 		r.writeText(out, s, v, '<')
 		return r.over
 	case Int, *Big, Bool, Float:
@@ -210,51 +147,33 @@ func (r *run) formatValue(out *textBuilder, v Value, layout Str) error {
 }
 
 func (r *run) formatNumber(out *textBuilder, v Value, s spec) error {
-	f, isFloat := v.(Float)
-	if !isFloat && (s.kind == 0 || strings.IndexByte("dxXobcn", s.kind) >= 0) {
-		if s.precision >= 0 {
-			return failf("Precision not allowed in integer format specifier")
-		}
-		n, _ := bigOf(v)
-		if s.kind == 'c' {
-			if !n.IsInt64() || n.Int64() < 0 || n.Int64() > utf8.MaxRune {
-				return failf("%%c arg not in range(0x110000)")
-			}
-			r.writeText(out, s, Control(string(rune(n.Int64()))), '<')
-			return r.over
-		}
-		return r.writeInteger(out, s, n)
-	}
-	if s.kind != 0 && strings.IndexByte("eEfFgGn%", s.kind) < 0 {
-		return failf("Unknown format code '%c' for object of type '%s'", s.kind, v.typeName())
-	}
-	if !isFloat {
-		x, _ := floatOf(v)
-		f = Float(x)
-	}
+	n, isInteger := bigOf(v)
+	x, _ := floatOf(v)
 	switch {
-	case s.kind == 0 && s.precision < 0:
-		text := floatText(float64(f))
-		negative := strings.HasPrefix(text, "-")
-		return r.writeNumber(out, s, negative, "", group(strings.TrimPrefix(text, "-"), s))
-	case s.kind == 0 || s.kind == 'n':
-		s.kind = 'g'
+	case s.kind == 'f' || s.kind == 'e' || s.kind == 'g':
+		return r.writeFloat(out, s, x)
+	case s.kind == 's' || s.kind == 'd' && !isInteger:
+		return failf("Unknown format code '%c' for object of type '%s'", s.kind, v.typeName())
+	case isInteger && s.precision >= 0:
+		return failf("Precision not allowed in integer format specifier")
+	case isInteger:
+		return r.writeInteger(out, s, n)
+	case s.precision >= 0:
+		return failf("a precision without f, e or g is not supported")
 	}
-	if s.precision < 0 {
-		s.precision = 6
-	}
-	return r.writeFloat(out, s, float64(f))
+	digits, negative := strings.CutPrefix(floatText(x), "-")
+	return r.writeNumber(out, s, negative, digits)
 }
 
-// parseSpec reads [[fill]align][sign][#][0][width][grouping][.precision][kind].
+// parseSpec reads [[fill]align][sign][0][width][.precision][kind].
 func parseSpec(layout Str) (spec, error) {
 	s := spec{precision: -1, fill: Control(" ")}
 	text := layout.text
 	pos := 0
 	_, size := utf8.DecodeRuneInString(text)
-	if len(text) > size && strings.IndexByte("<>^=", text[size]) >= 0 {
+	if len(text) > size && strings.IndexByte("<>^", text[size]) >= 0 {
 		s.fill, s.align, pos = layout.slice(0, size), text[size], size+1
-	} else if strings.IndexByte("<>^=", text[0]) >= 0 {
+	} else if strings.IndexByte("<>^", text[0]) >= 0 {
 		s.align, pos = text[0], 1
 	}
 	has := func(set string) bool { return pos < len(text) && strings.IndexByte(set, text[pos]) >= 0 }
@@ -264,10 +183,6 @@ func parseSpec(layout Str) (spec, error) {
 		}
 		pos++
 	}
-	if has("#") {
-		s.alternate = true
-		pos++
-	}
 	if has("0") {
 		if s.zero = s.align == 0; s.fill.text == " " {
 			s.fill = Control("0")
@@ -275,22 +190,18 @@ func parseSpec(layout Str) (spec, error) {
 		pos++
 	}
 	s.width, pos = scanCount(text, pos)
-	if has(",_") {
-		s.grouping = text[pos]
-		pos++
-	}
 	if has(".") {
 		start := pos + 1
 		if s.precision, pos = scanCount(text, start); pos == start {
 			return s, failf("Format specifier missing precision")
 		}
 	}
-	if pos < len(text) {
+	if has("sdfeg") {
 		s.kind = text[pos]
 		pos++
 	}
 	if pos < len(text) {
-		return s, failf("Invalid format specifier")
+		return s, failf("the format specifier %s is not supported", quote(text))
 	}
 	return s, nil
 }

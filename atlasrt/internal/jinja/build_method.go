@@ -120,21 +120,14 @@ func justifyMethod(r *run, id string, s Str, a args) (Value, error) {
 	if missing <= 0 {
 		return s, nil
 	}
-	left := 0
-	switch id {
-	case "rjust":
-		left = missing
-	case "center":
-		left = missing/2 + missing&width&1
-	}
-	return r.pad(s, fill, left, missing-left)
-}
-
-func (r *run) pad(s, fill Str, left, right int) (Value, error) {
 	b := textBuilder{run: r}
-	b.addRepeated(fill, left)
+	if id == "rjust" {
+		b.addRepeated(fill, missing)
+	}
 	b.add(s)
-	b.addRepeated(fill, right)
+	if id == "ljust" {
+		b.addRepeated(fill, missing)
+	}
 	out := b.str()
 	out.markup = s.markup
 	return out, r.over
@@ -158,38 +151,4 @@ func zfillMethod(r *run, s Str, a args) (Value, error) {
 	b.addRepeated(Control("0"), width-utf8.RuneCountInString(s.text))
 	b.add(s.slice(sign, len(s.text)))
 	return b.str(), r.over
-}
-
-func expandTabsMethod(r *run, s Str, a args) (Value, error) {
-	values, err := a.bind("expandtabs", 0, "tabsize")
-	if err != nil {
-		return nil, err
-	}
-	size, err := integerArgument(values[0], 8)
-	if err != nil {
-		return nil, err
-	}
-	if size > r.maxText {
-		r.exceed("text")
-		return nil, r.over
-	}
-	column := 0
-	out := s.mapRunes(r, func(_ int, c rune) string {
-		switch {
-		case c == '\t' && size <= 0:
-			return ""
-		case c == '\t' && r.over != nil:
-			return ""
-		case c == '\t':
-			spaces := size - column%size
-			column += spaces
-			return strings.Repeat(" ", spaces)
-		case c == '\n' || c == '\r':
-			column = 0
-		default:
-			column++
-		}
-		return string(c)
-	})
-	return out, r.over
 }

@@ -131,17 +131,6 @@ func (r *run) call(function Value, a args) (Value, error) {
 		return v, err
 	case *macro:
 		return r.callMacro(f, a)
-	case *loopContext:
-		values, err := a.bind("loop", 1, "iterable")
-		if err != nil {
-			return nil, err
-		}
-		if f.recurse == nil {
-			return nil, failf("The loop must have the 'recursive' marker to be called recursively.")
-		}
-		return f.recurse(values[0], f.depth0+1)
-	case *joiner:
-		return f.call(), nil
 	case *undefined:
 		return nil, f.failure()
 	}

@@ -7,7 +7,7 @@ import (
 
 // recase changes the case of a string as Python does, which maps some characters to several.
 func recase(r *run, id string, s Str) Str {
-	if isASCII(s.text) && (id == "upper" || id == "lower" || id == "casefold") {
+	if isASCII(s.text) && (id == "upper" || id == "lower") {
 		r.charge(len(s.text) / bytesPerStep)
 		out := s
 		if out.text = strings.ToUpper(s.text); id != "upper" {
@@ -27,12 +27,6 @@ func recase(r *run, id string, s Str) Str {
 			return upper(c)
 		case id == "capitalize" && index == 0, id == "title" && !cased:
 			return title(c)
-		case id == "swapcase" && unicode.IsLower(c):
-			return upper(c)
-		case id == "swapcase" && !unicode.IsUpper(c):
-			return string(c)
-		case id == "casefold" && c == 'ß':
-			return "ss"
 		}
 		return lower(s.text, at, c)
 	})

@@ -7,36 +7,30 @@ import (
 
 // characterTest is a method such as isdigit, nil where there is none of this name.
 func characterTest(id string) func(string) bool {
-	all := func(is func(rune) bool, empty bool) func(string) bool {
+	all := func(is func(rune) bool) func(string) bool {
 		return func(s string) bool {
-			return strings.IndexFunc(s, func(c rune) bool { return !is(c) }) < 0 && (empty || s != "")
+			return strings.IndexFunc(s, func(c rune) bool { return !is(c) }) < 0 && s != ""
 		}
 	}
 	switch id {
 	case "isspace":
-		return all(isSpace, false)
+		return all(isSpace)
 	case "isalpha":
-		return all(unicode.IsLetter, false)
+		return all(unicode.IsLetter)
 	case "isalnum":
-		return all(func(c rune) bool { return unicode.IsLetter(c) || unicode.IsNumber(c) }, false)
+		return all(func(c rune) bool { return unicode.IsLetter(c) || unicode.IsNumber(c) })
 	case "isdigit":
-		return all(func(c rune) bool { return unicode.IsDigit(c) || isOtherDigit(c) }, false)
+		return all(func(c rune) bool { return unicode.IsDigit(c) || isOtherDigit(c) })
 	case "isdecimal":
-		return all(unicode.IsDigit, false)
+		return all(unicode.IsDigit)
 	case "isnumeric":
-		return all(unicode.IsNumber, false)
-	case "isprintable":
-		return all(unicode.IsPrint, true)
+		return all(unicode.IsNumber)
 	case "isascii":
 		return isASCII
 	case "islower":
 		return func(s string) bool { return isCased(s, unicode.IsLower, unicode.IsUpper) }
 	case "isupper":
 		return func(s string) bool { return isCased(s, unicode.IsUpper, unicode.IsLower) }
-	case "istitle":
-		return isTitle
-	case "isidentifier":
-		return func(s string) bool { return s != "" && scanName(s) == len(s) }
 	}
 	return nil
 }
@@ -53,26 +47,6 @@ func isCased(s string, want, not func(rune) bool) bool {
 			return false
 		}
 		found = found || want(c)
-	}
-	return found
-}
-
-func isTitle(s string) bool {
-	inWord, found := false, false
-	for _, c := range s {
-		switch {
-		case unicode.IsUpper(c) || unicode.IsTitle(c):
-			if inWord {
-				return false
-			}
-			inWord, found = true, true
-		case unicode.IsLower(c):
-			if !inWord {
-				return false
-			}
-		default:
-			inWord = false
-		}
 	}
 	return found
 }

@@ -82,8 +82,6 @@ func isNumber(v Value) bool {
 	return ok
 }
 
-func (r *run) equalItems(a, b []Value) (bool, error) { return r.equalSlices(a, b, r.maxDepth) }
-
 func (r *run) equalSlices(a, b []Value, depth int) (bool, error) {
 	if len(a) != len(b) {
 		return false, nil

@@ -34,12 +34,8 @@ func valueFilter(id string) filter {
 		return roundFilter
 	case "length", "count":
 		return lengthFilter
-	case "attr":
-		return attrFilter
 	case "items":
 		return itemsFilter
-	case "filesizeformat":
-		return fileSizeFilter
 	}
 	return nil
 }
@@ -261,25 +257,6 @@ func roundFloat(f float64, precision int) float64 {
 	return math.RoundToEven(f/unit) * unit
 }
 
-func attrFilter(r *run, v Value, a args) (Value, error) {
-	values, err := a.bind("attr", 1, "name")
-	if err != nil {
-		return nil, err
-	}
-	id, err := textArgument(values[0], Str{})
-	if err != nil {
-		return nil, err
-	}
-	if _, ok := v.(*undefined); ok {
-		return &undefined{object: v, name: id}, nil
-	}
-	found, err := r.member(v, id.text)
-	if found == nil && err == nil {
-		found = &undefined{object: v, name: id}
-	}
-	return found, err
-}
-
 // itemsFilter yields the entries of a dictionary; what is no mapping fails when the first is read, as Python's generator does.
 func itemsFilter(r *run, v Value, a args) (Value, error) {
 	if _, err := a.bind("items", 0); err != nil {
@@ -295,41 +272,4 @@ func itemsFilter(r *run, v Value, a args) (Value, error) {
 		}
 		return nil, false, failf("Can only get item pairs from a mapping.")
 	}), nil
-}
-
-func fileSizeFilter(_ *run, v Value, a args) (Value, error) {
-	values, err := a.bind("filesizeformat", 0, "binary")
-	if err != nil {
-		return nil, err
-	}
-	size, ok := floatOf(v)
-	if s, isText := v.(Str); isText {
-		size, ok = parseFloat(s.text)
-	}
-	if !ok {
-		return nil, failf("float() argument must be a string or a real number, not '%s'", v.typeName())
-	}
-	base, suffix := 1000.0, "B"
-	prefixes := "kMGTPEZY"
-	if values[0] != nil && truth(values[0]) {
-		base, suffix, prefixes = 1024, "iB", "KMGTPEZY"
-	}
-	switch {
-	case size == 1:
-		return Control("1 Byte"), nil
-	case size < base:
-		n, err := truncate(size)
-		if err != nil {
-			return nil, err
-		}
-		return Control(scalarText(n) + " Bytes"), nil
-	}
-	unit := base
-	for i := range len(prefixes) {
-		unit *= base
-		if size < unit || i == len(prefixes)-1 {
-			return Control(strconv.FormatFloat(base*size/unit, 'f', 1, 64) + " " + prefixes[i:i+1] + suffix), nil
-		}
-	}
-	panic("BUG: the last prefix fits every size")
 }

@@ -13,24 +13,6 @@ func global(id string) (Value, bool) {
 			d, err := r.newDict("namespace", a)
 			return &namespace{d}, err
 		})
-	case "cycler":
-		return function(func(_ *run, a args) (Value, error) {
-			if len(a.positional) == 0 {
-				return nil, failf("at least one item has to be provided")
-			}
-			return &cycler{items: a.positional}, nil
-		})
-	case "joiner":
-		return function(func(_ *run, a args) (Value, error) {
-			values, err := a.bind(id, 0, "sep")
-			if err != nil {
-				return nil, err
-			}
-			if values[0] == nil {
-				values[0] = Control(", ")
-			}
-			return &joiner{separator: values[0]}, nil
-		})
 	case "raise_exception":
 		return function(func(r *run, a args) (Value, error) {
 			values, err := a.bind(id, 1, "message")
@@ -132,46 +114,3 @@ func (r *run) putPairs(d *Dict, pairs Value) error {
 type namespace struct{ attributes *Dict }
 
 func (*namespace) typeName() string { return "Namespace" }
-
-// cycler goes round its items with next().
-type cycler struct {
-	items []Value
-	pos   int
-}
-
-func (*cycler) typeName() string { return "Cycler" }
-
-func (c *cycler) attribute(id string) Value {
-	switch id {
-	case "current":
-		return c.items[c.pos]
-	case "next":
-		return &method{c, id, func(*run, args) (Value, error) {
-			v := c.items[c.pos]
-			c.pos = (c.pos + 1) % len(c.items)
-			return v, nil
-		}}
-	case "reset":
-		return &method{c, id, func(*run, args) (Value, error) {
-			c.pos = 0
-			return None{}, nil
-		}}
-	}
-	return nil
-}
-
-// joiner is empty the first time it is called and its separator after.
-type joiner struct {
-	separator Value
-	used      bool
-}
-
-func (*joiner) typeName() string { return "Joiner" }
-
-func (j *joiner) call() Value {
-	if j.used {
-		return j.separator
-	}
-	j.used = true
-	return Str{}
-}

@@ -9,10 +9,6 @@ type loopContext struct {
 	current  Value
 	previous Value
 	ahead    Value // the next element where it was peeked at, else nil
-	depth0   int
-	recurse  func(items Value, depth int) (Value, error) // nil unless the loop is recursive
-	changed  []Value
-	called   bool // changed was called
 }
 
 func (*loopContext) typeName() string { return "LoopContext" }
@@ -83,9 +79,9 @@ func (l *loopContext) attribute(id string) (Value, bool, error) {
 		n, err := l.length()
 		return Int(n - l.index0 - 1), true, err
 	case "depth":
-		return Int(l.depth0 + 1), true, nil
+		return Int(1), true, nil // loops are never recursive
 	case "depth0":
-		return Int(l.depth0), true, nil
+		return Int(0), true, nil
 	case "previtem":
 		if l.index0 == 0 {
 			return &undefined{hint: "there is no previous item"}, true, nil
@@ -104,21 +100,8 @@ func (l *loopContext) attribute(id string) (Value, bool, error) {
 			}
 			return a.positional[l.index0%len(a.positional)], nil
 		}}, true, nil
-	case "changed":
-		return &method{l, "changed", l.hasChanged}, true, nil
 	}
 	return nil, false, nil
-}
-
-func (l *loopContext) hasChanged(r *run, a args) (Value, error) {
-	if l.called {
-		same, err := r.equalItems(l.changed, a.positional)
-		if same || err != nil {
-			return Bool(false), err
-		}
-	}
-	l.changed, l.called = a.positional, true
-	return Bool(true), nil
 }
 
 func (st *forStmt) exec(r *run) (flow, error) {
@@ -126,34 +109,11 @@ func (st *forStmt) exec(r *run) (flow, error) {
 	if err != nil {
 		return 0, atLine(err, st.line)
 	}
-	if !st.recursive {
-		err := st.each(r, items, 0, nil)
-		return flowNext, err
-	}
-	v, err := st.recurse(r, r.here, items, 0)
-	if err != nil {
-		return 0, atLine(err, st.line)
-	}
-	return flowNext, r.emit(v, st.line)
-}
-
-// recurse renders a recursive loop over items as a function call.
-func (st *forStmt) recurse(r *run, outer *activation, items Value, depth int) (Value, error) {
-	leave, err := r.enter()
-	if err != nil {
-		return nil, err
-	}
-	defer leave()
-	here, out := r.here, r.out
-	r.here = &activation{slots: make([]Value, len(st.bodyScope.owner.slots)), outer: outer}
-	r.out = &textBuilder{run: r}
-	defer func() { r.here, r.out = here, out }()
-	err = st.each(r, items, depth, func(inner Value, depth int) (Value, error) { return st.recurse(r, outer, inner, depth) })
-	return r.out.str(), err
+	return flowNext, st.each(r, items)
 }
 
 // each runs the body for every element, or the else branch where there is none.
-func (st *forStmt) each(r *run, items Value, depth int, recurse func(Value, int) (Value, error)) error {
+func (st *forStmt) each(r *run, items Value) error {
 	source, err := r.iterate(items)
 	if err != nil {
 		return atLine(err, st.line)
@@ -167,7 +127,7 @@ func (st *forStmt) each(r *run, items Value, depth int, recurse func(Value, int)
 		if !known {
 			size = -1
 		}
-		loop = &loopContext{run: r, source: source, size: size, index0: -1, depth0: depth, recurse: recurse}
+		loop = &loopContext{run: r, source: source, size: size, index0: -1}
 		r.set(st.loop.place, loop)
 	}
 	empty := true

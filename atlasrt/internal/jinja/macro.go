@@ -1,15 +1,15 @@
 package jinja
 
-// macroDefinition is the body of a macro or call block.
+// macroDefinition is the body of a macro or generation block.
 type macroDefinition struct {
-	id         string // empty for a call block
+	id         string // empty for a generation block
 	parameters []*name
 	defaults   []expr // of the last parameters
 	body       []stmt
 	line       int
 
-	scope                   *scope
-	caller, kwargs, varargs *name // parameters that the body reads without declaring them
+	scope           *scope
+	kwargs, varargs *name // parameters that the body reads without declaring them
 }
 
 // macro is a definition together with the activation that it closes over.
@@ -42,27 +42,6 @@ func (p *parser) macro(line int) (stmt, error) {
 		return nil, err
 	}
 	return &macroStmt{&name{id: id.text}, m}, nil
-}
-
-func (p *parser) callBlock(line int) (stmt, error) {
-	m := &macroDefinition{line: line}
-	if p.peek().isOperator("(") {
-		if err := p.signature(m); err != nil {
-			return nil, err
-		}
-	}
-	e, err := p.expression()
-	if err != nil {
-		return nil, err
-	}
-	c, ok := e.(*call)
-	if !ok {
-		return nil, p.failf(line, "expected call")
-	}
-	if err := p.macroBody(m, "endcall"); err != nil {
-		return nil, err
-	}
-	return &callStmt{c, m, line}, nil
 }
 
 func (p *parser) macroBody(m *macroDefinition, end string) error {
@@ -141,19 +120,10 @@ func (r *run) bindParameters(d *macroDefinition, a args) error {
 	for i := range count {
 		r.set(d.parameters[i].place, a.positional[i])
 	}
-	foundCaller := count == len(d.parameters) && d.hasParameter("caller")
 	for _, p := range d.parameters[count:] {
 		if value, ok := a.take(p.id); ok {
 			r.set(p.place, value)
 		}
-		foundCaller = foundCaller || p.id == "caller"
-	}
-	if d.caller != nil && !foundCaller {
-		value, ok := a.take("caller")
-		if _, none := value.(None); !ok || none {
-			value = &undefined{hint: "No caller defined", name: Str{text: "caller"}}
-		}
-		r.set(d.caller.place, value)
 	}
 	if d.kwargs != nil {
 		rest := NewDict()
@@ -162,9 +132,6 @@ func (r *run) bindParameters(d *macroDefinition, a args) error {
 		}
 		r.set(d.kwargs.place, rest)
 	} else if len(a.named) > 0 {
-		if a.named[0].id == "caller" {
-			return failf("macro %s was invoked with two values for the special caller argument. This is most likely a bug.", d.quotedName())
-		}
 		return failf("macro %s takes no keyword argument %s", d.quotedName(), quote(a.named[0].id))
 	}
 	if d.varargs != nil {

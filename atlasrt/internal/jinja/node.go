@@ -160,7 +160,6 @@ type (
 		test      expr // nil without an if
 		body      []stmt
 		otherwise []stmt
-		recursive bool
 		line      int
 
 		testTarget                      expr  // target in the scope of test
@@ -195,12 +194,7 @@ type (
 		target *name
 		macro  *macroDefinition
 	}
-	callStmt struct {
-		call  *call
-		macro *macroDefinition
-		line  int
-	}
-	generationStmt struct { // {% generation %}…, for Jinja a call block
+	generationStmt struct { // {% generation %}…, run as a function
 		macro *macroDefinition
 		line  int
 	}

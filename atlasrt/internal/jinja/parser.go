@@ -191,8 +191,6 @@ func (p *parser) statement(tag token, ends []string) (stmt, error) {
 		return p.set(tag.line)
 	case "macro":
 		return p.macro(tag.line)
-	case "call":
-		return p.callBlock(tag.line)
 	case "filter":
 		return p.filterBlock(tag.line)
 	case "with":
@@ -200,8 +198,6 @@ func (p *parser) statement(tag token, ends []string) (stmt, error) {
 	case "generation":
 		m := &macroDefinition{line: tag.line}
 		return &generationStmt{m, tag.line}, p.macroBody(m, "endgeneration")
-	case "print":
-		return p.print(tag.line)
 	case "break", "continue":
 		if p.loops == 0 {
 			return nil, p.failf(tag.line, "'%s' outside loop", tag.text)
@@ -210,6 +206,8 @@ func (p *parser) statement(tag token, ends []string) (stmt, error) {
 			return &controlStmt{flowBreak}, nil
 		}
 		return &controlStmt{flowContinue}, nil
+	case "call":
+		return nil, p.failf(tag.line, "tag %s is not available in chat templates (call the macro in {{ }})", quote(tag.text))
 	case "block", "extends", "include", "import", "from", "autoescape":
 		return nil, p.failf(tag.line, "tag %s is not available in chat templates (there are no other templates to load)", quote(tag.text))
 	}
@@ -263,7 +261,9 @@ func (p *parser) forBlock(line int) (stmt, error) {
 			return nil, err
 		}
 	}
-	st.recursive = p.skipName("recursive")
+	if p.skipName("recursive") {
+		return nil, p.failf(line, "recursive loops are not available in chat templates (use a macro that calls itself)")
+	}
 	p.loops++
 	body, end, err := p.block("endfor", "else")
 	p.loops--
@@ -347,21 +347,4 @@ func (p *parser) with(line int) (stmt, error) {
 	var err error
 	st.body, _, err = p.block("endwith")
 	return st, err
-}
-
-func (p *parser) print(line int) (stmt, error) {
-	parts := &concat{}
-	for p.peek().kind != tokenBlockEnd {
-		if len(parts.parts) > 0 {
-			if err := p.expectOperator(","); err != nil {
-				return nil, err
-			}
-		}
-		e, err := p.expression()
-		if err != nil {
-			return nil, err
-		}
-		parts.parts = append(parts.parts, e)
-	}
-	return &printStmt{parts, line}, nil
 }

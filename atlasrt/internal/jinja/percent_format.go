@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// percentFormat is s % value.
+// percentFormat is s % value, with the conversions d, i, s, r, f, e and g.
 func (r *run) percentFormat(s Str, value Value) (Value, error) {
 	f := &percentFormatter{run: r, format: s, value: value, out: textBuilder{run: r}}
 	if t, ok := value.(*Tuple); ok {
@@ -97,10 +97,8 @@ func (f *percentFormatter) conversion(pos int) (int, error) {
 		pos += end + 1
 	}
 	s := spec{precision: -1, fill: Control(" ")}
-	for ; pos < len(text) && strings.IndexByte("#0- +", text[pos]) >= 0; pos++ {
+	for ; pos < len(text) && strings.IndexByte("0- +", text[pos]) >= 0; pos++ {
 		switch text[pos] {
-		case '#':
-			s.alternate = true
 		case '0':
 			s.zero = true
 		case '-':
@@ -113,20 +111,9 @@ func (f *percentFormatter) conversion(pos int) (int, error) {
 			}
 		}
 	}
-	if s.width, pos, err = f.number(pos); err != nil {
-		return 0, err
-	}
-	if s.width < 0 {
-		s.align, s.width = '<', -s.width
-	}
+	s.width, pos = scanCount(text, pos)
 	if pos < len(text) && text[pos] == '.' {
-		if s.precision, pos, err = f.number(pos + 1); err != nil {
-			return 0, err
-		}
-		s.precision = max(s.precision, 0)
-	}
-	for pos < len(text) && strings.IndexByte("hlL", text[pos]) >= 0 {
-		pos++
+		s.precision, pos = scanCount(text, pos+1)
 	}
 	if pos >= len(text) {
 		return 0, failf("incomplete format")
@@ -141,73 +128,33 @@ func (f *percentFormatter) conversion(pos int) (int, error) {
 			return 0, err
 		}
 	}
-	if c >= utf8.RuneSelf || strings.IndexByte("diuoxXeEfFgGcrsa", byte(c)) < 0 {
+	if c >= utf8.RuneSelf || strings.IndexByte("disrfeg", byte(c)) < 0 {
 		return 0, failf("unsupported format character '%c' (0x%x) at index %d", c, c, utf8.RuneCountInString(text[:pos]))
 	}
 	s.kind = byte(c)
 	return pos + size, f.write(s, value)
 }
 
-// number reads digits or an asterisk, which takes the next value.
-func (f *percentFormatter) number(pos int) (int, int, error) {
-	text := f.format.text
-	if pos < len(text) && text[pos] == '*' {
-		v, err := f.next()
-		if err != nil {
-			return 0, 0, err
-		}
-		n, ok := smallOf(v)
-		if !ok {
-			return 0, 0, failf("* wants int")
-		}
-		return int(max(min(n, math.MaxInt32), -math.MaxInt32)), pos + 1, nil
-	}
-	n, end := scanCount(text, pos)
-	return n, end, nil
-}
-
-// scanCount reads a decimal count, capped where no text could be that long.
-func scanCount(text string, pos int) (int, int) {
-	n := 0
-	for ; pos < len(text) && isDigit(text[pos]); pos++ {
-		n = min(n*10+int(text[pos]-'0'), math.MaxInt32)
-	}
-	return n, pos
-}
-
 func (f *percentFormatter) write(s spec, v Value) error {
-	if u, ok := v.(*undefined); ok && strings.IndexByte("srac", s.kind) < 0 {
+	if u, ok := v.(*undefined); ok && s.kind != 's' && s.kind != 'r' {
 		return u.failure()
 	}
 	switch s.kind {
-	case 's', 'r', 'a':
-		show := f.run.repr
-		if s.kind == 's' {
-			show = f.run.str
+	case 's', 'r':
+		show := f.run.str
+		if s.kind == 'r' {
+			show = f.run.repr
 		}
 		text, err := show(v)
 		if err != nil {
 			return err
 		}
-		if s.kind != 's' {
-			if q, ok := v.(Str); ok {
-				text = q.with(quote(q.text))
-			}
-		}
-		s.zero = false
 		f.run.writeText(&f.out, s, text, '>')
 		return f.run.over
-	case 'c':
-		if c, ok := v.(Str); ok && utf8.RuneCountInString(c.text) == 1 {
-			f.run.writeText(&f.out, s, c, '>')
-			return nil
+	case 'd', 'i':
+		if s.precision >= 0 {
+			return failf("a precision of %%%c is not supported", s.kind)
 		}
-		if n, ok := smallOf(v); ok && n >= 0 && n <= utf8.MaxRune {
-			f.run.writeText(&f.out, s, Control(string(rune(n))), '>')
-			return nil
-		}
-		return failf("%%c requires int or char")
-	case 'd', 'i', 'u':
 		if x, ok := v.(Float); ok {
 			n, err := truncate(float64(x))
 			if err != nil {
@@ -219,21 +166,11 @@ func (f *percentFormatter) write(s spec, v Value) error {
 		if !ok {
 			return failf("%%%c format: a real number is required, not %s", s.kind, v.typeName())
 		}
-		s.kind = 'd'
-		return f.run.writeInteger(&f.out, s, n)
-	case 'o', 'x', 'X':
-		n, ok := bigOf(v)
-		if !ok {
-			return failf("%%%c format: an integer is required, not %s", s.kind, v.typeName())
-		}
 		return f.run.writeInteger(&f.out, s, n)
 	}
 	x, ok := floatOf(v)
 	if !ok {
 		return failf("must be real number, not %s", v.typeName())
-	}
-	if s.precision < 0 {
-		s.precision = 6
 	}
 	return f.run.writeFloat(&f.out, s, x)
 }

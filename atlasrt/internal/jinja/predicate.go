@@ -44,17 +44,6 @@ func testNamed(id string) (filter, bool) {
 			}
 			return Bool(same(v, values[0])), nil
 		}, true
-	case "filter", "test":
-		return func(_ *run, v Value, a args) (Value, error) {
-			s, _ := v.(Str)
-			known := false
-			if id == "filter" {
-				_, known = filterNamed(s.text)
-			} else {
-				_, known = testNamed(s.text)
-			}
-			return Bool(known), nil
-		}, true
 	}
 	operator, ok := comparisonTest(id)
 	if !ok {
@@ -158,8 +147,6 @@ func typeTest(id string) func(Value) bool {
 		return isIterable
 	case "callable":
 		return isCallable
-	case "escaped":
-		return func(v Value) bool { s, ok := v.(Str); return ok && s.markup }
 	}
 	return nil
 }
@@ -183,7 +170,7 @@ func isIterable(v Value) bool {
 
 func isCallable(v Value) bool {
 	switch v.(type) {
-	case *method, *macro, *loopContext, *undefined, *joiner:
+	case *method, *macro, *loopContext, *undefined:
 		return true
 	}
 	return false

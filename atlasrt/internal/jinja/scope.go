@@ -8,8 +8,8 @@ import (
 // place is where a variable lives: the slot of an activation, up function levels outside the current one.
 type place struct{ up, slot int }
 
-// function is the part of a template that runs with slots of its own: the whole template, a macro, the body of a call block
-// or of a recursive loop.
+// function is the part of a template that runs with slots of its own: the whole template, a macro, or a generation
+// block.
 type function struct {
 	parent *function
 	slots  map[slotKey]int

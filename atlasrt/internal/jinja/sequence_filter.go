@@ -39,12 +39,6 @@ func sequenceFilter(id string) filter {
 		return sumFilter
 	case "reverse":
 		return reverseFilter
-	case "batch":
-		return batchFilter
-	case "slice":
-		return sliceFilter
-	case "groupby":
-		return groupByFilter
 	}
 	return nil
 }

@@ -143,7 +143,7 @@ func (st *filterStmt) exec(r *run) (flow, error) {
 	return flowNext, r.emit(v, st.line)
 }
 
-// emit prints the result of a filter or call block, which Jinja joins into the output as it is: it must be a string.
+// emit prints the result of a filter or generation block, which Jinja joins into the output as it is: it must be a string.
 func (r *run) emit(v Value, line int) error {
 	s, ok := v.(Str)
 	if !ok {
@@ -178,21 +178,4 @@ func (st *generationStmt) exec(r *run) (flow, error) {
 func (st *macroStmt) exec(r *run) (flow, error) {
 	r.set(st.target.place, &macro{st.macro, r.here})
 	return flowNext, nil
-}
-
-func (st *callStmt) exec(r *run) (flow, error) {
-	a, err := st.call.arguments.eval(r)
-	if err != nil {
-		return 0, atLine(err, st.line)
-	}
-	f, err := st.call.function.eval(r)
-	if err != nil {
-		return 0, atLine(err, st.line)
-	}
-	a.named = append(a.named, keyword{"caller", &macro{st.macro, r.here}})
-	v, err := r.call(f, a)
-	if err != nil {
-		return 0, atLine(err, st.line)
-	}
-	return flowNext, r.emit(v, st.line)
 }

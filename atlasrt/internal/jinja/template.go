@@ -1,7 +1,8 @@
 // Package jinja renders chat templates: the part of Jinja2 that Hugging Face's apply_chat_template offers, byte for byte.
 //
 // The environment is fixed: sandboxed and immutable, trim_blocks, lstrip_blocks, loop controls, {% generation %}, tojson as
-// json.dumps writes it without ASCII escapes, raise_exception, strftime_now. Templates load no other templates.
+// json.dumps writes it without ASCII escapes, raise_exception, strftime_now. Templates load no other templates. What Jinja has for web pages alone (such filters, call
+// blocks, recursive loops) is refused by name.
 //
 // Invariants: a Template never changes after Parse and serves any number of goroutines. Nothing that a template or its
 // variables hold can panic, recurse without bound or take more steps and text than Limits grants. A string knows which of its
@@ -24,7 +25,7 @@ type Template struct {
 type Limits struct {
 	// Steps is the number of operations; each byte of the variables adds stepsPerByte. Default 1,000,000.
 	Steps int
-	// Depth bounds nested calls of macros and recursive loops, and nested values. Default 200.
+	// Depth bounds nested calls of macros, and nested values. Default 200.
 	Depth int
 	// Text is the largest text in bytes, output included. Default: 4 times the bytes of template and variables, plus 1 MiB.
 	Text int

@@ -2,8 +2,6 @@ package jinja
 
 import (
 	"strings"
-	"unicode"
-	"unicode/utf8"
 )
 
 // textFilter is a filter of strings, nil where there is none of this name.
@@ -27,11 +25,6 @@ func textFilter(id string) filter {
 			}
 			return markupFilter((*run).escape)(r, v, a)
 		}
-	case "forceescape":
-		return markupFilter(func(r *run, s Str) Str {
-			s.markup = false
-			return r.escape(s)
-		})
 	case "upper", "lower", "capitalize":
 		return func(r *run, v Value, a args) (Value, error) {
 			s, err := r.soft(v)
@@ -49,18 +42,8 @@ func textFilter(id string) filter {
 		return replaceFilter
 	case "indent":
 		return indentFilter
-	case "center":
-		return centerFilter
 	case "format":
 		return formatFilter
-	case "truncate":
-		return truncateFilter
-	case "wordcount":
-		return wordCountFilter
-	case "striptags":
-		return stripTagsFilter
-	case "urlencode":
-		return urlEncodeFilter
 	}
 	return nil
 }
@@ -211,21 +194,6 @@ func indentFilter(r *run, v Value, a args) (Value, error) {
 	return out, r.over
 }
 
-func centerFilter(r *run, v Value, a args) (Value, error) {
-	values, err := a.bind("center", 0, "width")
-	if err != nil {
-		return nil, err
-	}
-	s, err := r.soft(v)
-	if err != nil {
-		return nil, err
-	}
-	if values[0] == nil {
-		values[0] = Int(80)
-	}
-	return justifyMethod(r, "center", s, args{positional: values})
-}
-
 func formatFilter(r *run, v Value, a args) (Value, error) {
 	s, err := r.soft(v)
 	if err != nil {
@@ -242,135 +210,4 @@ func formatFilter(r *run, v Value, a args) (Value, error) {
 		d.Set(Control(k.id), k.value)
 	}
 	return r.percentFormat(s, d)
-}
-
-func truncateFilter(r *run, v Value, a args) (Value, error) {
-	values, err := a.bind("truncate", 0, "length", "killwords", "end", "leeway")
-	if err != nil {
-		return nil, err
-	}
-	s, err := textArgument(v, Str{})
-	if err != nil {
-		return nil, failf("object of type '%s' has no len()", v.typeName())
-	}
-	limit, err := integerArgument(values[0], 255)
-	if err != nil {
-		return nil, err
-	}
-	end, err := textArgument(values[2], Control("..."))
-	if err != nil {
-		return nil, err
-	}
-	var leeway int
-	if _, none := values[3].(None); none {
-		values[3] = nil
-	}
-	if leeway, err = integerArgument(values[3], 5); err != nil {
-		return nil, err
-	}
-	endSize := utf8.RuneCountInString(end.text)
-	if limit < endSize {
-		return nil, failf("expected length >= %d, got %d", endSize, limit)
-	}
-	if leeway < 0 {
-		return nil, failf("expected leeway >= 0, got %d", leeway)
-	}
-	size := utf8.RuneCountInString(s.text)
-	if size-leeway <= limit {
-		return s, nil
-	}
-	cut := s.slice(0, byteOffset(s.text, limit-endSize, size))
-	if values[1] == nil || !truth(values[1]) {
-		if i := strings.LastIndexByte(cut.text, ' '); i >= 0 {
-			cut = cut.slice(0, i)
-		}
-	}
-	return r.joinText(cut, end)
-}
-
-func wordCountFilter(r *run, v Value, a args) (Value, error) {
-	if _, err := a.bind("wordcount", 0); err != nil {
-		return nil, err
-	}
-	s, err := r.soft(v)
-	if err != nil {
-		return nil, err
-	}
-	isWord := func(c rune) bool { return c == '_' || unicode.IsLetter(c) || unicode.IsNumber(c) }
-	return Int(len(strings.FieldsFunc(s.text, func(c rune) bool { return !isWord(c) }))), r.spend(len(s.text) / bytesPerStep)
-}
-
-func stripTagsFilter(r *run, v Value, a args) (Value, error) {
-	if _, err := a.bind("striptags", 0); err != nil {
-		return nil, err
-	}
-	s, err := r.str(v)
-	if err != nil {
-		return nil, err
-	}
-	text := removeBetween(removeBetween(s.text, "<!--", "-->"), "<", ">")
-	text = strings.Join(strings.FieldsFunc(text, isSpace), " ")
-	for _, entity := range [][2]string{{"&lt;", "<"}, {"&gt;", ">"}, {"&#39;", "'"}, {"&#34;", `"`}, {"&quot;", `"`}, {"&amp;", "&"}} {
-		text = strings.ReplaceAll(text, entity[0], entity[1])
-	}
-	return s.with(text), r.spend(len(s.text) / bytesPerStep)
-}
-
-func removeBetween(s, open, end string) string {
-	var out strings.Builder
-	for {
-		before, rest, found := strings.Cut(s, open)
-		_, after, closed := strings.Cut(rest, end)
-		if !found || !closed {
-			out.WriteString(s)
-			return out.String()
-		}
-		out.WriteString(before)
-		s = after
-	}
-}
-
-func urlEncodeFilter(r *run, v Value, a args) (Value, error) {
-	if _, err := a.bind("urlencode", 0); err != nil {
-		return nil, err
-	}
-	d, ok := v.(*Dict)
-	if !ok {
-		s, err := r.str(v)
-		return r.percentEncode(s, "/"), err
-	}
-	b := textBuilder{run: r}
-	for i, e := range d.entries {
-		if i > 0 {
-			b.addControl("&")
-		}
-		for j, part := range []Value{e.key, e.value} {
-			s, err := r.str(part)
-			if err != nil {
-				return nil, err
-			}
-			if j > 0 {
-				b.addControl("=")
-			}
-			s = r.percentEncode(s, " ")
-			s.text = strings.ReplaceAll(s.text, " ", "+")
-			b.add(s)
-		}
-	}
-	return b.str(), r.over
-}
-
-func (r *run) percentEncode(s Str, keep string) Str {
-	return s.mapRunes(r, func(_ int, c rune) string {
-		if c < utf8.RuneSelf && (isDigit(byte(c)) || c|0x20 >= 'a' && c|0x20 <= 'z') || strings.ContainsRune("_.-~"+keep, c) {
-			return string(c)
-		}
-		var out strings.Builder
-		for _, b := range []byte(string(c)) {
-			out.WriteByte('%')
-			out.WriteByte("0123456789ABCDEF"[b>>4])
-			out.WriteByte("0123456789ABCDEF"[b&15])
-		}
-		return out.String()
-	})
 }

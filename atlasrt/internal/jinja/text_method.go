@@ -26,32 +26,19 @@ func textMethod(id string) func(r *run, s Str, a args) (Value, error) {
 		return func(_ *run, s Str, a args) (Value, error) { return findMethod(id, s, a) }
 	case "partition", "rpartition":
 		return func(_ *run, s Str, a args) (Value, error) { return partitionMethod(id, s, a) }
-	case "upper", "lower", "capitalize", "title", "swapcase", "casefold":
+	case "upper", "lower", "capitalize", "title":
 		return func(r *run, s Str, a args) (Value, error) {
 			if _, err := a.bind(id, 0); err != nil {
 				return nil, err
 			}
 			return recase(r, id, s), r.over
 		}
-	case "center", "ljust", "rjust":
+	case "ljust", "rjust":
 		return func(r *run, s Str, a args) (Value, error) { return justifyMethod(r, id, s, a) }
 	case "zfill":
 		return zfillMethod
-	case "expandtabs":
-		return expandTabsMethod
 	case "format":
 		return func(r *run, s Str, a args) (Value, error) { return r.braceFormat(s, a) }
-	case "format_map":
-		return func(r *run, s Str, a args) (Value, error) {
-			if len(a.positional) != 1 || len(a.named) > 0 {
-				return nil, failf("format_map() takes exactly one argument (%d given)", len(a.positional))
-			}
-			named := args{}
-			if d, ok := a.positional[0].(*Dict); ok {
-				d.Each(func(key string, v Value) { named.named = append(named.named, keyword{key, v}) })
-			}
-			return r.braceFormat(s, named)
-		}
 	}
 	if is := characterTest(id); is != nil {
 		return func(r *run, s Str, a args) (Value, error) {

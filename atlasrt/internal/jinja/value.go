@@ -39,10 +39,7 @@ type Str struct {
 type List struct{ items []Value }
 
 // Tuple is a sequence that prints and compares as Python's tuple.
-type Tuple struct {
-	items []Value
-	group bool // made by |groupby: has the attributes grouper and list
-}
+type Tuple struct{ items []Value }
 
 // Control returns a string of the template's own kind: text in which special tokens count. Bytes that are no UTF-8 become U+FFFD.
 func Control(text string) Str { return Str{text: strings.ToValidUTF8(text, "\ufffd")} }
@@ -72,13 +69,8 @@ func (s Str) typeName() string {
 	}
 	return "str"
 }
-func (*List) typeName() string { return "list" }
-func (t *Tuple) typeName() string {
-	if t.group {
-		return "_GroupTuple"
-	}
-	return "tuple"
-}
+func (*List) typeName() string  { return "list" }
+func (*Tuple) typeName() string { return "tuple" }
 
 // isASCII says whether byte and character positions of s agree.
 func isASCII(s string) bool {
