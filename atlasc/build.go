@@ -49,45 +49,49 @@ func (c *buildCommand) Validate() error {
 
 func (c *buildCommand) Run(env *environment) error {
 	if c.Smoke || c.PTX != "" || c.Out != "" { // these do something each time
-		_, _, err := c.build(env)
+		_, err := c.build(env)
 		return err
 	}
 	before, unclear := c.look(env)
-	if unclear == nil && before.settled() {
+	if unclear == nil && c.settled(env, before) {
 		return nil
 	}
-	p, packages, err := c.build(env)
-	if err == nil && unclear == nil && p != nil {
-		before.leaveMark(p, packages)
+	r, err := c.build(env)
+	if err == nil && unclear == nil {
+		c.leaveMark(env, before, r)
 	}
 	return err
 }
 
-// build does it, and returns what it compiled; no project where something is left to do.
-func (c *buildCommand) build(env *environment) (*project, []*emit.Package, error) {
+// result is what a build read and chose to compile.
+type result struct {
+	project  *project
+	packages []*emit.Package
+	absent   []string // hardware whose compiler is missing
+}
+
+// build does it. What can be built is built where some compilers are missing.
+func (c *buildCommand) build(env *environment) (*result, error) {
 	p, packages, err := c.generate(env)
+	r := &result{project: p, packages: packages}
 	if err != nil || c.NoCompile {
-		return p, nil, err
+		return r, err
 	}
-	var failed, absent []error
+	var failed []error
 	for _, pkg := range packages {
 		err := c.make(env, p, pkg)
-		if toolchain.IsMissing(err) {
-			absent = append(absent, err)
-			if len(packages) > 1 {
-				fmt.Fprintf(env.stdout, "%s: not built: %v\n", pkg.Hardware.Name, err)
-			}
+		if !toolchain.IsMissing(err) {
+			failed = append(failed, err)
 			continue
 		}
-		failed = append(failed, err)
+		if len(packages) > 1 {
+			fmt.Fprintln(env.stdout, notBuilt(pkg.Hardware.Hardware, err))
+		}
+		if r.absent = append(r.absent, pkg.Hardware.Name); len(r.absent) == len(packages) {
+			return nil, err
+		}
 	}
-	if len(absent) == len(packages) { // else what can be built is built
-		return nil, nil, absent[0]
-	}
-	if len(absent) > 0 {
-		p = nil
-	}
-	return p, packages, errors.Join(failed...)
+	return r, errors.Join(failed...)
 }
 
 // make does for one hardware what was asked for.

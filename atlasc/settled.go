@@ -9,15 +9,13 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
-	"sync"
-
-	"golang.org/x/sync/errgroup"
 
 	"github.com/atlas-inference/atlas/atlasc/internal/emit"
 	"github.com/atlas-inference/atlas/atlasc/internal/plan"
+	"github.com/atlas-inference/atlas/atlasc/internal/toolchain"
+	"github.com/atlas-inference/atlas/targets"
 )
 
 // sourceFolders hold all that a build reads; its output lies in emit.Folder.
@@ -26,9 +24,10 @@ var sourceFolders = [...]string{plan.Kernels, "targets", contractDir}
 // hashes are the contents of files by their paths from the root, which have slashes.
 type hashes map[string][sha256.Size]byte
 
-// look is the tree as a build found it: what was asked of which program, what is read and what lies where it writes.
+// look is the tree as it lies there: what was asked of which program, what a build reads and what lies where it writes.
 //
-// A build that nothing is left to do for has a name, the hash of all that, and a mark of that name in the cache's folder.
+// A build that leaves nothing to do leaves a mark in the cache's folder. The mark's name is the hash of the tree that it left, and its
+// content the hardware whose compiler was missing. A build that finds its mark has nothing to do, unless such a compiler is there.
 type look struct {
 	root, marks string
 	asked       string
@@ -36,7 +35,7 @@ type look struct {
 	generated   hashes
 }
 
-// look reads the tree; it fails while another process changes it.
+// look reads the tree.
 func (c *buildCommand) look(env *environment) (*look, error) {
 	root, err := findRoot(env.root)
 	if err != nil {
@@ -64,42 +63,27 @@ func (c *buildCommand) look(env *environment) (*look, error) {
 
 // hashFiles hashes all files in folders of root.
 func hashFiles(root string, folders ...string) (hashes, error) {
-	all := hashes{}
-	var (
-		mu    sync.Mutex
-		group errgroup.Group
-	)
-	group.SetLimit(runtime.NumCPU())
+	all, tree := hashes{}, os.DirFS(root)
 	for _, folder := range folders {
-		err := filepath.WalkDir(filepath.Join(root, filepath.FromSlash(folder)), func(file string, d fs.DirEntry, err error) error {
+		err := fs.WalkDir(tree, folder, func(name string, d fs.DirEntry, err error) error {
 			if errors.Is(err, fs.ErrNotExist) {
 				return nil
 			}
 			if err != nil || d.IsDir() {
 				return err
 			}
-			name := filepath.ToSlash(strings.TrimPrefix(file, root+string(filepath.Separator)))
-			group.Go(func() error {
-				text, err := os.ReadFile(file)
-				if err != nil {
-					return err
-				}
-				hash := sha256.Sum256(text)
-				mu.Lock()
-				defer mu.Unlock()
-				all[name] = hash
-				return nil
-			})
-			return nil
+			text, err := fs.ReadFile(tree, name)
+			all[name] = sha256.Sum256(text)
+			return err
 		})
 		if err != nil {
-			return nil, errors.Join(err, group.Wait())
+			return nil, err
 		}
 	}
-	return all, group.Wait()
+	return all, nil
 }
 
-// mark is the file that says that nothing is left to do.
+// mark is the file that says that nothing is left to do for the tree.
 func (l *look) mark() string {
 	name := sha256.New()
 	fmt.Fprintln(name, l.asked)
@@ -111,64 +95,71 @@ func (l *look) mark() string {
 	return filepath.Join(l.marks, hex.EncodeToString(name.Sum(nil)))
 }
 
-// settled tells whether an earlier build left a mark on this very tree.
-func (l *look) settled() bool {
-	_, err := os.Stat(l.mark())
-	return err == nil
+// settled tells whether an earlier build left nothing to do for this very tree. It says again what could not be built.
+func (c *buildCommand) settled(env *environment, l *look) bool {
+	text, err := os.ReadFile(l.mark())
+	if err != nil {
+		return false
+	}
+	names := strings.Fields(string(text))
+	if len(names) == 0 {
+		return true
+	}
+	files, err := fs.Sub(os.DirFS(l.root), "targets")
+	if err != nil {
+		return false
+	}
+	all, err := targets.Hardwares(files)
+	if err != nil {
+		return false
+	}
+	var absent []error
+	for _, h := range all {
+		if !slices.Contains(names, h.Name) {
+			continue
+		}
+		compiler, err := toolchain.Find(h, l.root, env.compilers)
+		if err == nil {
+			_, err = compiler.Version(env.ctx)
+		}
+		if !toolchain.IsMissing(err) {
+			return false
+		}
+		absent = append(absent, notBuilt(h, err))
+	}
+	for _, err := range absent {
+		fmt.Fprintln(env.stdout, err)
+	}
+	return true
 }
 
-// leaveMark notes that nothing is left to do after a build of packages of p that began with this look. What was written is
-// hashed as the build knows it, not as it lies there, and nothing else may have changed. Without a mark the next build only
-// takes longer.
-func (l *look) leaveMark(p *project, packages []*emit.Package) {
-	sources, err := hashFiles(l.root, sourceFolders[:]...)
-	if err != nil || !maps.Equal(sources, l.sources) {
+// notBuilt says that a hardware's compiler is missing.
+func notBuilt(h *targets.Hardware, err error) error {
+	return fmt.Errorf("%s: not built: %w", h.Name, err)
+}
+
+// leaveMark notes that a build which began with a look at the tree leaves nothing to do. It leaves no mark where somebody else changed what
+// the build read or wrote meanwhile: then the next build only takes longer.
+func (c *buildCommand) leaveMark(env *environment, before *look, r *result) {
+	after, err := c.look(env)
+	if err != nil || !maps.Equal(before.sources, after.sources) {
 		return
 	}
-	after := *l
-	if after.generated, err = p.written(l, packages); err != nil {
+	for name, text := range r.project.out.Files {
+		if after.generated[name] != sha256.Sum256(text) {
+			return
+		}
+	}
+	for _, pkg := range r.packages {
+		if !c.NoCompile && !slices.Contains(r.absent, pkg.Hardware.Name) && r.project.state(pkg) != built {
+			return
+		}
+	}
+	if strays, err := r.project.strays(); err != nil || len(strays) > 0 {
 		return
 	}
 	file := after.mark()
 	if os.MkdirAll(filepath.Dir(file), 0o777) == nil {
-		_ = os.WriteFile(file, nil, 0o666)
+		_ = os.WriteFile(file, []byte(strings.Join(r.absent, "\n")), 0o666)
 	}
-}
-
-// written hashes what lies in the folder of generated code after a build of packages.
-func (p *project) written(before *look, packages []*emit.Package) (hashes, error) {
-	all := hashes{}
-	for name, text := range p.out.Files {
-		all[name] = sha256.Sum256(text)
-	}
-	for _, pkg := range packages {
-		image, err := os.ReadFile(filepath.Join(p.root, filepath.FromSlash(pkg.Image())))
-		if err != nil {
-			return nil, err
-		}
-		if !strings.HasPrefix(string(image), pkg.ImageHeader()) {
-			return nil, fmt.Errorf("another build wrote %s", pkg.Image())
-		}
-		all[pkg.Image()] = sha256.Sum256(image)
-	}
-	err := filepath.WalkDir(filepath.Join(p.root, emit.Folder), func(file string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
-			return err
-		}
-		name := filepath.ToSlash(strings.TrimPrefix(file, p.root+string(filepath.Separator)))
-		if _, ours := all[name]; ours {
-			return nil
-		}
-		text, err := os.ReadFile(file)
-		if err != nil {
-			return err
-		}
-		hash, was := before.generated[name]
-		if !was || hash != sha256.Sum256(text) {
-			return fmt.Errorf("another build wrote %s", name)
-		}
-		all[name] = hash
-		return nil
-	})
-	return all, err
 }

@@ -21,7 +21,7 @@ func TestMarkOfChangedTree(t *testing.T) {
 		{"a source of the contract", "atlasrt/op/other.go", "package op\n", false},
 		{"what the build wrote", "generated/toy/zset.go", "package toy\n", false},
 		{"what nobody wrote", "generated/toy/other.go", "package toy\n", false},
-		{"an image", "generated/toy/blob/image.zst", "atlas image 0\n", false},
+		{"an image, which is not asked for", "generated/toy/blob/image.zst", "atlas image 0\n", true},
 	}
 	for _, c := range cases {
 		root := t.TempDir()
@@ -34,7 +34,7 @@ func TestMarkOfChangedTree(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p, packages, err := build.build(env)
+		r, err := build.build(env)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -47,12 +47,12 @@ func TestMarkOfChangedTree(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		before.leaveMark(p, packages)
+		build.leaveMark(env, before, r)
 		after, err := build.look(env)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := after.settled(); got != c.settled {
+		if got := build.settled(env, after); got != c.settled {
 			t.Errorf("%s is different after a build: settled is %v, want %v", c.what, got, c.settled)
 		}
 	}
