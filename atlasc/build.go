@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -108,7 +107,7 @@ func (c *buildCommand) make(env *environment, p *project, pkg *emit.Package) err
 			return err
 		}
 	}
-	if c.PTX != "" && pkg.Hardware.Device == "cuda" {
+	if c.PTX != "" && pkg.Hardware.Is().Threads {
 		if err := env.ptx(p, pkg, c.PTX); err != nil {
 			return err
 		}
@@ -181,12 +180,12 @@ func (c *buildCommand) choose(p *project) ([]*emit.Package, error) {
 	if len(chosen) == 0 {
 		return nil, usageError{fmt.Errorf("no target matches --hw %s --model %s --quant %s (atlasc list shows them)", c.HW, c.Model, c.Quant)}
 	}
-	gpu := func(pkg *emit.Package) bool { return pkg.Hardware.Device == "cuda" }
-	if (c.PTX != "" || c.Jitter) && !slices.ContainsFunc(chosen, gpu) {
+	threads := func(pkg *emit.Package) bool { return pkg.Hardware.Is().Threads }
+	if (c.PTX != "" || c.Jitter) && !slices.ContainsFunc(chosen, threads) {
 		return nil, usageError{fmt.Errorf("--ptx and --jitter are for GPUs: --hw %s is none", c.HW)}
 	}
 	if c.Jitter {
-		chosen = slices.DeleteFunc(chosen, func(pkg *emit.Package) bool { return !gpu(pkg) })
+		chosen = slices.DeleteFunc(chosen, func(pkg *emit.Package) bool { return !threads(pkg) })
 	}
 	if c.Native {
 		return native(chosen, readCPUInfo())
@@ -256,11 +255,9 @@ func (env *environment) ptx(p *project, pkg *emit.Package, dir string) error {
 	if err != nil {
 		return err
 	}
-	translator, ok := compiler.(interface {
-		PTX(ctx context.Context, u toolchain.Unit, out string) error
-	})
+	translator, ok := compiler.(toolchain.Translator)
 	if !ok {
-		return fmt.Errorf("%s: its toolchain knows no PTX", pkg.Hardware.Name)
+		return usageError{fmt.Errorf("--ptx: the toolchain of %s writes no PTX (leave it out of --hw)", pkg.Hardware.Name)}
 	}
 	dir = filepath.Join(dir, pkg.Hardware.Name)
 	if err := os.MkdirAll(dir, 0o777); err != nil {

@@ -16,7 +16,7 @@ func native(packages []*emit.Package, cpuinfo string) ([]*emit.Package, error) {
 	for _, p := range packages {
 		h := p.Hardware
 		lacks := func(feature string) bool { return !slices.Contains(present, feature) }
-		if h.Device == "cpu" && !slices.ContainsFunc(h.Needs, lacks) && (best == nil || len(h.Needs) > len(best.Hardware.Needs)) {
+		if h.Is().Host && !slices.ContainsFunc(h.Needs, lacks) && (best == nil || len(h.Needs) > len(best.Hardware.Needs)) {
 			best = p
 		}
 	}

@@ -138,10 +138,13 @@ func (h *Hardware) check() []strict.Problem {
 			report("constants."+name, "constant name %q is not of the form kCamel", name)
 		}
 	}
-	if h.Device == "cuda" && (h.Constants["kSharedPerBlock"] <= 0 || h.Constants["kSharedPerBlock"] > 1<<20) {
+	if _, known := devices[h.Device]; !known && h.Device != "" {
+		report("device", "device %q is unknown (known: %s)", h.Device, strings.Join(deviceNames(), ", "))
+	}
+	if h.Is().Threads && (h.Constants["kSharedPerBlock"] <= 0 || h.Constants["kSharedPerBlock"] > 1<<20) {
 		report("constants", "constant kSharedPerBlock, the bytes of shared memory that a block can have, is missing or no size")
 	}
-	if h.Stack < 0 || h.Stack > 1<<20 || h.Stack > 0 && h.Device != "cuda" {
+	if h.Stack < 0 || h.Stack > 1<<20 || h.Stack > 0 && !h.Is().Threads {
 		report("stack", "stack is %d: it is for GPUs, and a size", h.Stack)
 	}
 	for name, f := range h.Features {

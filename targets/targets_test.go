@@ -28,6 +28,8 @@ func TestProblems(t *testing.T) {
 		{"a", good + "flag=[]\n", `targets/hardware/a.toml:4: unknown key "flag" (known: device, `},
 		{"a", "device='cpu'\nactivations='f32'\n", `targets/hardware/a.toml:1: key "toolchain" is missing`},
 		{"a", "device='cpu'\ntoolchain='gcc'\nactivations='f64'\n", `want f32 or bf16`},
+		{"a", "device='cdua'\ntoolchain='gcc'\nactivations='f32'\n", `targets/hardware/a.toml:1: device "cdua" is unknown (known: cpu, cuda)`},
+		{"a", good + "stack=16\n", `targets/hardware/a.toml:4: stack is 16: it is for GPUs, and a size`},
 		{"a", good + "[features.vnni]\nflags=[]", `targets/hardware/a.toml:4: feature vnni says not what to look for`},
 		{"a", good + "[features.Vnni]\ncpu=['x']", `feature name "Vnni" is not made of`},
 		{"a", good + "options=['vnni']\n[features.vnni]\ncpu=['x']", `targets/hardware/a.toml:4: option name "vnni" is a feature's too`},

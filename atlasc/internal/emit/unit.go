@@ -63,7 +63,7 @@ func (o *Output) unit(p *Package, e *plan.Entry) error {
 		Name: "kernel " + e.Name, Source: path.Join(p.Folder(), "unit", e.ID+extensions[h.Toolchain]),
 		Flags: toolchain.FeatureFlags(h.Hardware, e.Needs), At: e.At(""),
 	}
-	if h.Device == "cuda" {
+	if h.Is().Threads {
 		for _, l := range e.Launches {
 			u.Launches = append(u.Launches, launch(h, e, &l))
 		}

@@ -17,7 +17,7 @@ const (
 
 // threads checks what a launch says of blocks of threads: GPUs must know it, other hardware has none.
 func (b *builder) threads(e *Entry, l *Launch, scope *expr.Scope) {
-	if b.hardware.Device != "cuda" {
+	if !b.hardware.Is().Threads {
 		if l.Launch.Threads() {
 			b.diags.Add(l.At(""), "remove block, shared and the like", "hardware %s has no blocks of threads", b.hardware.Name)
 		}

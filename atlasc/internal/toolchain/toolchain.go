@@ -56,6 +56,11 @@ type Compiler interface {
 	Link(ctx context.Context, units []Unit, objects []string, image string) error
 }
 
+// Translator is a Compiler that also shows what a unit becomes before the assembler sees it, for its author to read.
+type Translator interface {
+	PTX(ctx context.Context, u Unit, out string) error
+}
+
 // MissingError is a compiler that is not installed.
 type MissingError struct {
 	Tool    string
