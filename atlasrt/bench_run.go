@@ -68,7 +68,7 @@ func (b *bencher) run(n, prompt, decode int) ([][]time.Duration, error) {
 		}
 		times[i] = make([]time.Duration, 0, decode)
 		group.Go(func() {
-			for e := range events {
+			for e := range events.All() {
 				if e.Err != nil {
 					errs[i] = e.Err
 				}

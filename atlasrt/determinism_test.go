@@ -34,7 +34,7 @@ func ask(t *testing.T, e *engine.Engine, prompt []int32, tokens, top int) <-chan
 	done := make(chan answer, 1)
 	go func() {
 		var a answer
-		for event := range events {
+		for event := range events.All() {
 			if event.Err != nil {
 				t.Error(event.Err)
 			}
@@ -154,10 +154,12 @@ func compareCircumstances(t *testing.T, target *instance.Target, path string, ex
 				t.Fatal(err)
 			}
 			go func() {
-				for range 5 {
-					<-events
+				n := 0
+				for range events.All() {
+					if n++; n == 5 {
+						cancel()
+					}
 				}
-				cancel()
 			}()
 		}
 		top := 5

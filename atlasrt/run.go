@@ -200,13 +200,14 @@ func (a answerer) answer(messages []chat.Message) (string, error) {
 		options.Sampling.Seed = rand.Int64()
 	}
 	start := time.Now()
-	stream, err := a.generator.Start(ctx, prompt, options)
+	stream, err := a.generator.Start(ctx, []completion.Prompt{{Tokens: prompt}}, options)
 	if long, ok := errors.AsType[*completion.TooLong](err); ok {
 		return "", fmt.Errorf("what was said and the question have %d tokens, and the context %d (/clear begins anew)", long.Tokens, long.Limit)
 	}
 	if err != nil {
 		return "", err
 	}
+	defer stream.Close()
 	width := 0
 	if columns, _, err := term.GetSize(int(os.Stdout.Fd())); err == nil {
 		width = columns
@@ -217,7 +218,7 @@ func (a answerer) answer(messages []chat.Message) (string, error) {
 	}
 	if usage := stream.Usage(); a.stats {
 		fmt.Fprintf(os.Stderr, "%d prompt tokens (%d cached), first token after %.0f ms, %d tokens at %.1f per second\n", usage.Prompt, usage.Cached,
-			first.Sub(start).Seconds()*1e3, usage.Completion, float64(usage.Completion-1)/time.Since(first).Seconds())
+			first.Sub(start).Seconds()*1e3, usage.Output, float64(usage.Output-1)/time.Since(first).Seconds())
 	}
 	return answer, nil
 }
@@ -229,13 +230,16 @@ func show(w io.Writer, width int, stream *completion.Stream) (answer string, fir
 		wrapped := wrap.New(w, width)
 		w, flush = wrapped, wrapped.Flush
 	}
-	for chunk := range stream.Chunks() {
+	for events, failed := range stream.All() {
 		if first.IsZero() {
 			first = time.Now()
 		}
-		answer += chunk.Text
-		_, printed := io.WriteString(w, chunk.Text)
-		err = errors.Join(err, chunk.Err, printed)
+		err = errors.Join(err, failed)
+		for _, e := range events {
+			answer += e.Text
+			_, printed := io.WriteString(w, e.Text)
+			err = errors.Join(err, printed)
+		}
 	}
 	_, printed := io.WriteString(w, "\n")
 	return answer, first, errors.Join(err, printed, flush())

@@ -3,7 +3,7 @@ package api
 import (
 	"strconv"
 
-	"github.com/atlas-inference/atlas/atlasrt/internal/completion"
+	"github.com/atlas-inference/atlas/atlasrt/internal/chat"
 	"github.com/atlas-inference/atlas/atlasrt/internal/jsontree"
 )
 
@@ -12,9 +12,13 @@ type Head struct {
 	ID           string // such as chatcmpl-…
 	Created      int64  // seconds since 1970
 	Model        string
-	Choices      int // in all, over all prompts
+	Prompts      int
+	Choices      int // answers to each prompt
 	IncludeUsage bool
 }
+
+// all is how many answers there are.
+func (h *Head) all() int { return h.Prompts * h.Choices }
 
 // Usage counts tokens, over all choices.
 type Usage struct {
@@ -29,8 +33,8 @@ type PromptDetails struct {
 	CachedTokens int `json:"cached_tokens"`
 }
 
-func usageOf(u completion.Usage) Usage {
-	return Usage{u.Prompt, u.Completion, u.Prompt + u.Completion, PromptDetails{u.Cached}}
+func usageOf(u chat.Usage) Usage {
+	return Usage{u.Prompt, u.Output, u.Prompt + u.Output, PromptDetails{u.Cached}}
 }
 
 // events appends the events of one stream. What they share is encoded once.
@@ -63,7 +67,7 @@ func appendHead(b []byte, object string, h Head) []byte {
 }
 
 // end appends the usage, where it was asked for, and the end of the stream.
-func (e *events) end(b []byte, u completion.Usage) []byte {
+func (e *events) end(b []byte, u chat.Usage) []byte {
 	if e.usage {
 		b = append(b, e.open...)
 		b = append(b, `],"usage":`...)
@@ -81,7 +85,7 @@ func (e *events) index(b []byte, choice int) []byte {
 }
 
 // finish appends how a choice goes on, and its end and the event's.
-func (e *events) finish(b []byte, f completion.Finish) []byte {
+func (e *events) finish(b []byte, f chat.Finish) []byte {
 	b = append(b, `,"finish_reason":`...)
 	b = appendOptional(b, string(f))
 	b = append(b, '}')

@@ -1,19 +1,21 @@
 package api
 
 import (
+	"fmt"
 	"strings"
 
-	"github.com/atlas-inference/atlas/atlasrt/internal/completion"
+	"github.com/atlas-inference/atlas/atlasrt/internal/chat"
 	"github.com/atlas-inference/atlas/atlasrt/internal/jsontree"
 )
 
-// ChatAnswer writes the answer to a chat request: either as a stream, chunk by chunk, or as a whole. Use one way only.
+// ChatAnswer writes the answer to a chat request: either as a stream, token by token, or as a whole. Use one way only.
 type ChatAnswer struct {
 	head    Head
 	events  events
 	started []bool // choices that have told their role
 	choices []chatChoice
 	texts   []strings.Builder
+	usage   Usage
 }
 
 type chatResponse struct {
@@ -40,65 +42,79 @@ type chatMessage struct {
 
 // NewChatAnswer begins an answer.
 func NewChatAnswer(h Head) *ChatAnswer {
-	a := &ChatAnswer{head: h, events: newEvents("chat.completion.chunk", h), started: make([]bool, h.Choices),
-		choices: make([]chatChoice, h.Choices), texts: make([]strings.Builder, h.Choices)}
+	a := &ChatAnswer{head: h, events: newEvents("chat.completion.chunk", h), started: make([]bool, h.all()),
+		choices: make([]chatChoice, h.all()), texts: make([]strings.Builder, h.all())}
 	for i := range a.choices {
 		a.choices[i] = chatChoice{Index: i, Message: chatMessage{Role: "assistant"}}
 	}
 	return a
 }
 
-// AppendChunk appends the events of a chunk of a choice: its role first, then text, then why it ended.
-func (a *ChatAnswer) AppendChunk(b []byte, choice int, c completion.Chunk) []byte {
+// Append appends what a stream says of the events that one token made: the role of a choice first, then text, then why it ended;
+// behind all choices the usage, where it was asked for, and the end of the stream.
+func (a *ChatAnswer) Append(b []byte, of []chat.Event) []byte {
 	e := &a.events
-	if !a.started[choice] {
-		a.started[choice] = true
-		b = e.index(b, choice)
-		b = append(b, `,"delta":{"role":"assistant","content":""},"logprobs":null`...)
-		b = e.finish(b, "")
-	}
-	if c.Text != "" || c.Tokens != nil {
-		b = e.index(b, choice)
-		b = append(b, `,"delta":{"content":`...)
-		b = jsontree.AppendString(b, c.Text)
-		b = append(b, `},"logprobs":`...)
-		if c.Tokens == nil {
-			b = append(b, "null"...)
-		} else {
-			b = appendJSON(b, chatLogProbs{Content: chatTokens(c.Tokens)})
+	for i := range of {
+		event := &of[i]
+		if event.Kind == chat.EventEnd {
+			return e.end(b, event.Usage)
 		}
-		b = e.finish(b, "")
-	}
-	if c.Finish != "" {
+		choice := event.Choice
+		if !a.started[choice] {
+			a.started[choice] = true
+			b = e.index(b, choice)
+			b = append(b, `,"delta":{"role":"assistant","content":""},"logprobs":null`...)
+			b = e.finish(b, "")
+		}
 		b = e.index(b, choice)
-		b = append(b, `,"delta":{},"logprobs":null`...)
-		b = e.finish(b, c.Finish)
+		switch event.Kind {
+		case chat.EventText:
+			b = append(b, `,"delta":{"content":`...)
+			b = jsontree.AppendString(b, event.Text)
+			b = append(b, `},"logprobs":`...)
+			if event.Tokens == nil {
+				b = append(b, "null"...)
+			} else {
+				b = appendJSON(b, chatLogProbs{Content: chatTokens(event.Tokens)})
+			}
+		case chat.EventFinish:
+			b = append(b, `,"delta":{},"logprobs":null`...)
+		default:
+			panic(fmt.Sprintf("BUG: an event of kind %d in a chat", event.Kind))
+		}
+		b = e.finish(b, event.Finish)
 	}
 	return b
 }
 
-// AppendEnd appends the usage, where it was asked for, and the end of the stream.
-func (a *ChatAnswer) AppendEnd(b []byte, u completion.Usage) []byte { return a.events.end(b, u) }
-
-// Add takes a chunk of a choice.
-func (a *ChatAnswer) Add(choice int, c completion.Chunk) {
-	a.texts[choice].WriteString(c.Text)
-	to := &a.choices[choice]
-	if c.Tokens != nil {
-		if to.LogProbs == nil {
-			to.LogProbs = &chatLogProbs{}
+// Add takes events for the whole answer.
+func (a *ChatAnswer) Add(of []chat.Event) {
+	for i := range of {
+		event := &of[i]
+		to := &a.choices[event.Choice]
+		switch event.Kind {
+		case chat.EventText:
+			a.texts[event.Choice].WriteString(event.Text)
+			if event.Tokens != nil {
+				if to.LogProbs == nil {
+					to.LogProbs = &chatLogProbs{}
+				}
+				to.LogProbs.Content = append(to.LogProbs.Content, chatTokens(event.Tokens)...)
+			}
+		case chat.EventFinish:
+			to.Finish = string(event.Finish)
+		case chat.EventEnd:
+			a.usage = usageOf(event.Usage)
+		default:
+			panic(fmt.Sprintf("BUG: an event of kind %d in a chat", event.Kind))
 		}
-		to.LogProbs.Content = append(to.LogProbs.Content, chatTokens(c.Tokens)...)
-	}
-	if c.Finish != "" {
-		to.Finish = string(c.Finish)
 	}
 }
 
-// Body is the whole answer.
-func (a *ChatAnswer) Body(u completion.Usage) []byte {
+// Body is the whole answer, once EventEnd was added.
+func (a *ChatAnswer) Body() []byte {
 	for i := range a.choices {
 		a.choices[i].Message.Content = a.texts[i].String()
 	}
-	return appendJSON(nil, chatResponse{a.head.ID, "chat.completion", a.head.Created, a.head.Model, a.choices, usageOf(u)})
+	return appendJSON(nil, chatResponse{a.head.ID, "chat.completion", a.head.Created, a.head.Model, a.choices, a.usage})
 }

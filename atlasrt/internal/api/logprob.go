@@ -5,11 +5,10 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/atlas-inference/atlas/atlasrt/internal/completion"
+	"github.com/atlas-inference/atlas/atlasrt/internal/chat"
 )
 
-// Log-probabilities are of the model's own distribution: the log-softmax of its logits before temperature, penalties and
-// biases. They are finite; -9999 stands for the impossible.
+// Log-probabilities are finite; -9999 stands for the impossible.
 
 type chatLogProbs struct {
 	Content []chatToken `json:"content"`
@@ -36,7 +35,7 @@ func newChatTop(text []byte, logProb float32) chatTop {
 	return chatTop{strings.ToValidUTF8(string(text), "\ufffd"), logProb, numbers}
 }
 
-func chatTokens(tokens []completion.Token) []chatToken {
+func chatTokens(tokens []chat.Token) []chatToken {
 	out := make([]chatToken, len(tokens))
 	for i, t := range tokens {
 		out[i] = chatToken{newChatTop(t.Bytes, t.LogProb), make([]chatTop, len(t.Top))}
@@ -56,7 +55,7 @@ type textLogProbs struct {
 }
 
 // answerLogProbs is nil where there are no tokens; offset moves behind them.
-func answerLogProbs(tokens []completion.Token, offset *int) *textLogProbs {
+func answerLogProbs(tokens []chat.Token, offset *int) *textLogProbs {
 	if len(tokens) == 0 {
 		return nil
 	}
@@ -68,7 +67,7 @@ func answerLogProbs(tokens []completion.Token, offset *int) *textLogProbs {
 }
 
 // echoLogProbs is those of a prompt, whose first token follows nothing and has none.
-func echoLogProbs(e Echo, offset *int) *textLogProbs {
+func echoLogProbs(e *chat.Event, offset *int) *textLogProbs {
 	start := *offset
 	l := answerLogProbs(e.Tokens, offset)
 	if l != nil {
@@ -78,7 +77,7 @@ func echoLogProbs(e Echo, offset *int) *textLogProbs {
 	return l
 }
 
-func (l *textLogProbs) add(t completion.Token, logProb *float32, offset *int) {
+func (l *textLogProbs) add(t chat.Token, logProb *float32, offset *int) {
 	l.Tokens = append(l.Tokens, visible(t.Bytes))
 	l.LogProbs = append(l.LogProbs, logProb)
 	l.Offsets = append(l.Offsets, *offset)

@@ -195,7 +195,7 @@ func TestOtherNames(t *testing.T) {
 	}{{``, 16, false}, {`,"n_predict":-1`, 0, false}, {`,"n_predict":3`, 3, false}, {`,"n_predict":0`, 1, true}, {`,"max_tokens":0`, 1, true}, {`,"max_tokens":5,"n_predict":5`, 5, false}}
 	for _, c := range cases {
 		r, err := DecodeText([]byte(`{"prompt":"x"`+c.fields+`}`), DefaultLimits(vocab), sample.Defaults())
-		if err != nil || r.Options.MaxTokens != c.most || r.Score != c.score {
+		if err != nil || r.Options.MaxTokens != c.most || r.Options.Score != c.score {
 			t.Errorf("%s: got %+v, %v, want at most %d tokens, score %v", c.fields, r, err, c.most, c.score)
 		}
 	}

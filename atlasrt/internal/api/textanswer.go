@@ -1,27 +1,23 @@
 package api
 
 import (
+	"fmt"
 	"strings"
 
-	"github.com/atlas-inference/atlas/atlasrt/internal/completion"
+	"github.com/atlas-inference/atlas/atlasrt/internal/chat"
 	"github.com/atlas-inference/atlas/atlasrt/internal/jsontree"
 )
 
-// TextAnswer writes the answer to a completions request: either as a stream, chunk by chunk, or as a whole. Use one way
+// TextAnswer writes the answer to a completions request: either as a stream, token by token, or as a whole. Use one way
 // only.
 type TextAnswer struct {
 	head    Head
 	events  events
-	echoes  map[int]Echo // by choice, until they are written
-	offsets []int        // code points of each choice so far
+	echoes  map[int]chat.Event // prompts by choice, until they are written
+	offsets []int              // code points of each choice so far
 	choices []textChoice
 	texts   []strings.Builder
-}
-
-// Echo is a prompt that goes before an answer. Tokens are set where log-probabilities were asked for; the first has none.
-type Echo struct {
-	Text   string
-	Tokens []completion.Token
+	usage   Usage
 }
 
 type textResponse struct {
@@ -42,30 +38,55 @@ type textChoice struct {
 
 // NewTextAnswer begins an answer.
 func NewTextAnswer(h Head) *TextAnswer {
-	a := &TextAnswer{head: h, events: newEvents("text_completion", h), echoes: map[int]Echo{}, offsets: make([]int, h.Choices),
-		choices: make([]textChoice, h.Choices), texts: make([]strings.Builder, h.Choices)}
+	a := &TextAnswer{head: h, events: newEvents("text_completion", h), echoes: map[int]chat.Event{}, offsets: make([]int, h.all()),
+		choices: make([]textChoice, h.all()), texts: make([]strings.Builder, h.all())}
 	for i := range a.choices {
 		a.choices[i].Index = i
 	}
 	return a
 }
 
-// Echo sets what goes before a choice. In a stream it must be known before the choice's first chunk, else before Body.
-func (a *TextAnswer) Echo(choice int, e Echo) { a.echoes[choice] = e }
-
-// AppendChunk appends the events of a chunk of a choice.
-func (a *TextAnswer) AppendChunk(b []byte, choice int, c completion.Chunk) []byte {
-	if e, ok := a.echoes[choice]; ok {
-		delete(a.echoes, choice)
-		b = a.event(b, choice, e.Text, echoLogProbs(e, &a.offsets[choice]), "")
+// Append appends what a stream says of the events that one token made: the prompt before the first of a choice, then text and why
+// it ended in one; behind all choices the usage, where it was asked for, and the end of the stream.
+func (a *TextAnswer) Append(b []byte, of []chat.Event) []byte {
+	piece := a.join(of)
+	if piece.Kind == chat.EventEnd {
+		return a.events.end(b, piece.Usage)
 	}
-	if c.Text == "" && c.Tokens == nil && c.Finish == "" {
-		return b
+	offset := &a.offsets[piece.Choice]
+	if e, ok := a.echoes[piece.Choice]; ok {
+		delete(a.echoes, piece.Choice)
+		b = a.event(b, piece.Choice, e.Text, echoLogProbs(&e, offset), "")
 	}
-	return a.event(b, choice, c.Text, answerLogProbs(c.Tokens, &a.offsets[choice]), c.Finish)
+	return a.event(b, piece.Choice, piece.Text, answerLogProbs(piece.Tokens, offset), piece.Finish)
 }
 
-func (a *TextAnswer) event(b []byte, choice int, text string, l *textLogProbs, f completion.Finish) []byte {
+// join keeps the prompt among events for the choices that begin with it, and makes one event of the others.
+func (a *TextAnswer) join(of []chat.Event) (piece chat.Event) {
+	for i := range of {
+		event := &of[i]
+		switch event.Kind {
+		case chat.EventPrompt:
+			for choice := range a.head.Choices {
+				a.echoes[event.Choice+choice] = *event
+			}
+			continue
+		case chat.EventText:
+			piece.Text += event.Text
+			piece.Tokens = append(piece.Tokens, event.Tokens...)
+		case chat.EventFinish:
+			piece.Finish = event.Finish
+		case chat.EventEnd:
+			piece.Usage = event.Usage
+		default:
+			panic(fmt.Sprintf("BUG: an event of kind %d in a completion", event.Kind))
+		}
+		piece.Kind, piece.Choice = event.Kind, event.Choice
+	}
+	return piece
+}
+
+func (a *TextAnswer) event(b []byte, choice int, text string, l *textLogProbs, f chat.Finish) []byte {
 	b = a.events.index(b, choice)
 	b = append(b, `,"text":`...)
 	b = jsontree.AppendString(b, text)
@@ -74,31 +95,33 @@ func (a *TextAnswer) event(b []byte, choice int, text string, l *textLogProbs, f
 	return a.events.finish(b, f)
 }
 
-// AppendEnd appends the usage, where it was asked for, and the end of the stream.
-func (a *TextAnswer) AppendEnd(b []byte, u completion.Usage) []byte { return a.events.end(b, u) }
-
-// Add takes a chunk of a choice.
-func (a *TextAnswer) Add(choice int, c completion.Chunk) {
-	a.texts[choice].WriteString(c.Text)
-	to := &a.choices[choice]
-	to.LogProbs = to.LogProbs.join(answerLogProbs(c.Tokens, &a.offsets[choice]))
-	if c.Finish != "" {
-		to.Finish = string(c.Finish)
+// Add takes events for the whole answer.
+func (a *TextAnswer) Add(of []chat.Event) {
+	piece := a.join(of)
+	if piece.Kind == chat.EventEnd {
+		a.usage = usageOf(piece.Usage)
+		return
+	}
+	a.texts[piece.Choice].WriteString(piece.Text)
+	to := &a.choices[piece.Choice]
+	to.LogProbs = to.LogProbs.join(answerLogProbs(piece.Tokens, &a.offsets[piece.Choice]))
+	if piece.Finish != "" {
+		to.Finish = string(piece.Finish)
 	}
 }
 
-// Body is the whole answer.
-func (a *TextAnswer) Body(u completion.Usage) []byte {
+// Body is the whole answer, once EventEnd was added.
+func (a *TextAnswer) Body() []byte {
 	for i := range a.choices {
 		c := &a.choices[i]
 		c.Text = a.texts[i].String()
 		if e, ok := a.echoes[i]; ok {
 			c.Text = e.Text + c.Text
 			length := 0
-			before := echoLogProbs(e, &length)
+			before := echoLogProbs(&e, &length)
 			c.LogProbs.shift(length)
 			c.LogProbs = before.join(c.LogProbs)
 		}
 	}
-	return appendJSON(nil, textResponse{a.head.ID, "text_completion", a.head.Created, a.head.Model, a.choices, usageOf(u)})
+	return appendJSON(nil, textResponse{a.head.ID, "text_completion", a.head.Created, a.head.Model, a.choices, a.usage})
 }

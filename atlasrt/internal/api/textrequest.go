@@ -15,8 +15,6 @@ type Prompt struct {
 type TextRequest struct {
 	Generation
 	Prompts []Prompt // none is empty
-	Echo    bool     // the answer begins with the prompt
-	Score   bool     // max_tokens is 0: nothing is generated; Options.MaxTokens is 1
 	Special bool     // texts get the tokens that the model begins texts with
 }
 
@@ -35,12 +33,12 @@ func DecodeText(body []byte, limits Limits, defaults sample.Params) (*TextReques
 	f.textTokens(r)
 	f.otherName("max_completion_tokens", "max_tokens") // of the chat route
 	f.minTokens(&r.Generation)
-	f.boolean("echo", &r.Echo)
+	f.boolean("echo", &o.Echo)
 	f.boolean("add_special_tokens", &r.Special)
 	if v := f.take("logprobs"); v != nil && !isFalse(v) { // false is the chat route's way to ask for none
 		f.integer("logprobs", &o.LogProbs)
 	}
-	o.PromptLogProbs = r.Echo && o.LogProbs >= 0
+	o.PromptLogProbs = o.Echo && o.LogProbs >= 0
 	if o.PromptLogProbs && r.Stream && o.Choices > 1 {
 		f.fail(Unsupported("n", "n must be 1 in a stream with echo and logprobs."))
 	}
@@ -59,7 +57,7 @@ func (f *fields) textTokens(r *TextRequest) {
 		return
 	}
 	f.predict(&n, given)
-	r.Score = n == 0
+	r.Options.Score = n == 0
 	r.Options.MaxTokens = max(n, 1)
 }
 

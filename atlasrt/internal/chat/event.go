@@ -1,30 +1,43 @@
 package chat
 
 // EventKind says what an Event carries.
-type EventKind int
+type EventKind uint8
 
+// Kinds of events. Nothing makes EventReasoning and EventToolCall yet: they are for the parsers of reasoning and tool calls.
 const (
-	// EventText is a piece of the answer.
-	EventText EventKind = iota
-	// EventReasoning is a piece of what the model thinks before it answers.
-	EventReasoning
-	// EventToolCall is a piece of a tool call.
-	EventToolCall
-	// EventFinish ends an answer.
-	EventFinish
-	// EventError ends an answer that failed.
-	EventError
+	EventPrompt    EventKind = iota // the prompt, which the answers to it begin with: of all choices of one prompt, once
+	EventText                       // a piece of the answer
+	EventReasoning                  // a piece of what the model thinks before it answers
+	EventToolCall                   // a piece of a tool call
+	EventFinish                     // the end of one choice, and its last event
+	EventEnd                        // the end of the request, behind the ends of all choices
 )
 
-// Event is one step of an answer: all that the codecs of the APIs see of it. Events of one answer come in order; the last one,
-// and no other, is EventFinish or EventError.
+// Event is a piece of the answer to a request: all that the codecs of the APIs see of it. What fails is no event but an error.
 type Event struct {
 	Kind   EventKind
-	Text   string        // of EventText and EventReasoning; valid UTF-8, never empty
+	Choice int           // which answer, counted through the choices of all prompts; of EventPrompt the first one of its prompt
+	Text   string        // of EventPrompt, EventText and EventReasoning; valid UTF-8
+	Tokens []Token       // with log-probabilities, where they were asked for: those that the model drew since the last event that has some; of EventPrompt the prompt's, the first of which follows nothing and has none
 	Call   ToolCallDelta // of EventToolCall
-	Finish FinishReason  // of EventFinish
-	Usage  Usage         // of EventFinish
-	Err    error         // of EventError
+	Finish Finish        // of EventFinish
+	Match  string        // of EventFinish: the stop string that was met, where one was
+	Usage  Usage         // of EventEnd: of the whole request
+}
+
+// Token is a token with its log-probabilities, which are of the model's own distribution: the log-softmax of its logits before
+// temperature, penalties and biases.
+type Token struct {
+	Bytes   []byte // what it adds to the text where it is shown
+	Hidden  bool   // a control token that the text leaves out
+	LogProb float32
+	Top     []TopToken // likeliest first
+}
+
+// TopToken is a token that could have been.
+type TopToken struct {
+	Bytes   []byte
+	LogProb float32
 }
 
 // ToolCallDelta is a piece of a tool call: the first one of a call has its ID and name, each adds to the text of the arguments.
@@ -35,24 +48,19 @@ type ToolCallDelta struct {
 	Arguments string // JSON text, possibly half of it
 }
 
-// FinishReason says why an answer ended.
-type FinishReason int
+// Finish says why a choice ended, in the words of logs and metrics; empty while it goes on.
+type Finish string
 
+// Reasons to end. Nothing makes FinishToolCalls yet: it is for the parsers of tool calls.
 const (
-	// FinishStop: the model ended its turn, or a stop string was met.
-	FinishStop FinishReason = iota
-	// FinishLength: max_tokens or the context is used up.
-	FinishLength
-	// FinishToolCalls: the model waits for the results of its calls.
-	FinishToolCalls
-	// FinishCancelled: the client went away.
-	FinishCancelled
+	FinishStop      Finish = "stop"       // the model ended its turn, or a stop string was met
+	FinishLength    Finish = "length"     // the most tokens of the answer, or the context, are used up
+	FinishToolCalls Finish = "tool_calls" // the model waits for the results of its calls
 )
 
-// Usage counts the tokens of a request.
+// Usage counts the tokens of a request, over all of its prompts and choices.
 type Usage struct {
-	PromptTokens    int
-	CachedTokens    int // those of the prompt that a cache held
-	OutputTokens    int
-	ReasoningTokens int // those of the output that are reasoning
+	Prompt int
+	Cached int // those of the prompts that a cache held
+	Output int
 }

@@ -1,12 +1,14 @@
 // Package completion turns text requests into tokens for the engine and the engine's tokens back into text.
 //
-// Everything that is about text lives here: templates, tokenizing, stop strings, code points that span tokens. Text is
-// handed out once and never taken back; no part of a stop string ever is.
+// Everything that is about text lives here: tokenizing, stop strings, code points that span tokens. Text is handed out once
+// and never taken back; no part of a stop string ever is. The events of an answer are a function of its tokens, whatever steps
+// they come in.
 package completion
 
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/atlas-inference/atlas/atlasrt/internal/engine"
 	"github.com/atlas-inference/atlas/atlasrt/internal/sample"
@@ -15,7 +17,7 @@ import (
 
 // Engine is what runs requests; *engine.Engine is one.
 type Engine interface {
-	Submit(ctx context.Context, r engine.Request) (<-chan engine.Event, error)
+	Submit(ctx context.Context, requests ...engine.Request) (*engine.Inbox, error)
 }
 
 // Generator answers requests with one model.
@@ -29,57 +31,25 @@ type Generator struct {
 
 // Options say how one request is answered.
 type Options struct {
-	MaxTokens      int      // 0: as many as the context leaves
-	MinTokens      int      // before an end token may come
-	Stop           []string // texts that end the answer and are no part of it
-	StopTokens     []int32  // tokens that do
-	IgnoreEnd      bool     // goes on after the model's own end tokens
-	Choices        int      // answers to make, at least 1; their seeds follow each other
-	LogProbs       int      // -1: none; else this many likeliest tokens beside the chosen one
-	PromptLogProbs bool
-	KeepSpecial    bool // shows control tokens as text
-	Sampling       sample.Params
+	MaxTokens      int           // 0: as many as the context leaves
+	MinTokens      int           // before an end token may come
+	Stop           []string      // texts that end the answer and are no part of it
+	StopTokens     []int32       // tokens that do
+	IgnoreEnd      bool          // goes on after the model's own end tokens
+	Choices        int           // answers to each prompt, at least 1
+	LogProbs       int           // -1: none; else this many likeliest tokens beside the chosen one
+	PromptLogProbs bool          // with Echo, also those of the prompt
+	Echo           bool          // answers begin with their prompt
+	Score          bool          // nothing is generated: what is drawn, with MaxTokens 1, is neither shown nor counted
+	KeepSpecial    bool          // shows control tokens as text
+	Sampling       sample.Params // seeds of further choices and prompts follow Sampling.Seed
 	CacheSalt      string
 }
 
-// Token is one generated token with its log-probabilities.
-type Token struct {
-	Bytes   []byte // what it adds to the text where it is shown
-	Hidden  bool   // a control token that the text leaves out
-	LogProb float32
-	Top     []TopToken
-}
-
-// TopToken is a token that could have been.
-type TopToken struct {
-	ID      int32
-	Bytes   []byte
-	LogProb float32
-}
-
-// Finish is why an answer ended; empty while it goes on.
-type Finish string
-
-// Reasons to end.
-const (
-	FinishStop   Finish = "stop"
-	FinishLength Finish = "length"
-)
-
-// Chunk is a piece of one answer.
-type Chunk struct {
-	Choice int
-	Text   string
-	Tokens []Token // where log-probabilities were asked for: those generated since the last chunk
-	Finish Finish  // on the last chunk of a choice
-	Match  string  // the stop string that ended it, where one did
-	Err    error   // ends the whole stream
-}
-
-// Usage counts tokens.
-type Usage struct {
-	Prompt, Completion int
-	Cached             int // of the prompt, taken from the cache
+// Prompt is what an answer goes on from.
+type Prompt struct {
+	Tokens []int32
+	Text   string // what Tokens were made of, where they were not given as tokens; only looked at with Options.Echo
 }
 
 // TooLong says that a prompt leaves no room for an answer.
@@ -94,44 +64,56 @@ type BadOption struct{ Field, Reason string }
 
 func (e *BadOption) Error() string { return e.Field + " " + e.Reason }
 
-// Start begins to answer a prompt. Cancelling ctx ends it; otherwise the stream must be read to its end.
-func (g *Generator) Start(ctx context.Context, prompt []int32, o Options) (*Stream, error) {
-	if len(prompt) == 0 {
-		return nil, &BadOption{"prompt", "has no tokens"}
+// Encode gives the tokens of a text that is no conversation, at most limit; more are a *tokenizer.TooLong. Its control
+// tokens count: whoever writes whole prompts means them. special begins it as the model expects, unless it does so itself.
+func (g *Generator) Encode(ctx context.Context, text string, special bool, limit int) ([]int32, error) {
+	tokens, err := g.Tokenizer.EncodeWithin(ctx, text, true, limit)
+	if err != nil {
+		return nil, err
 	}
-	room := g.MaxContext - len(prompt)
-	if room < 1 {
-		return nil, &TooLong{len(prompt), g.MaxContext}
+	if before := g.Tokenizer.Before(); special && len(before) > 0 && (len(tokens) == 0 || tokens[0] != before[0]) {
+		tokens = append(before, tokens...)
 	}
-	if o.MaxTokens == 0 || o.MaxTokens > room {
-		o.MaxTokens = room
-	}
+	return tokens, nil
+}
+
+// Start begins to answer prompts, all or none. Whoever gets a stream must end it with Close. When ctx ends, so do the answers.
+func (g *Generator) Start(ctx context.Context, prompts []Prompt, o Options) (*Stream, error) {
 	end := o.StopTokens
 	if !o.IgnoreEnd {
-		end = append(append([]int32(nil), g.End...), o.StopTokens...)
+		end = slices.Concat(g.End, o.StopTokens)
 	}
-	ctx, cancel := context.WithCancel(ctx)
-	s := &Stream{generator: g, options: o, prompt: len(prompt), cancel: cancel, chunks: make(chan Chunk, o.Choices)}
-	for i := range o.Choices {
-		r := engine.Request{
-			Prompt: prompt, MaxTokens: o.MaxTokens, MinTokens: min(o.MinTokens, o.MaxTokens), End: end, Sampling: o.Sampling,
-			LogProbs: o.LogProbs, PromptLogProbs: o.PromptLogProbs && i == 0, CacheSalt: o.CacheSalt,
+	s := &Stream{generator: g, options: o, prompts: prompts, ends: end, answers: make([]answer, 0, len(prompts)*o.Choices)}
+	requests := make([]engine.Request, 0, cap(s.answers))
+	for _, p := range prompts {
+		if len(p.Tokens) == 0 {
+			return nil, &BadOption{"prompt", "has no tokens"}
 		}
-		r.Sampling.Seed += int64(i)
-		choice, stop := context.WithCancel(ctx)
-		events, err := g.Engine.Submit(choice, r)
-		if err != nil {
-			stop()
-			cancel()
-			return nil, err
+		room := g.MaxContext - len(p.Tokens)
+		if room < 1 {
+			return nil, &TooLong{len(p.Tokens), g.MaxContext}
 		}
-		s.running.Add(1)
-		go s.follow(ctx, &answer{choice: i, stop: stop, ends: end, detokenizer: g.Tokenizer.NewDetokenizer(!o.KeepSpecial), matcher: matcher{stops: o.Stop}}, events)
+		most := min(o.MaxTokens, room)
+		if o.MaxTokens == 0 {
+			most = room
+		}
+		s.usage.Prompt += len(p.Tokens)
+		for choice := range o.Choices {
+			r := engine.Request{
+				Prompt: p.Tokens, MaxTokens: most, MinTokens: min(o.MinTokens, most), End: end, Sampling: o.Sampling,
+				LogProbs: o.LogProbs, PromptLogProbs: o.PromptLogProbs && choice == 0, CacheSalt: o.CacheSalt,
+			}
+			r.Sampling.Seed += int64(len(requests))
+			requests = append(requests, r)
+			s.answers = append(s.answers, answer{detokenizer: g.Tokenizer.NewDetokenizer(!o.KeepSpecial), matcher: matcher{stops: o.Stop}})
+		}
 	}
-	go func() { // ends when every choice has
-		s.running.Wait()
-		close(s.chunks)
-		cancel()
-	}()
+	s.open = len(s.answers)
+	ctx, s.cancel = context.WithCancel(ctx)
+	var err error
+	if s.inbox, err = g.Engine.Submit(ctx, requests...); err != nil {
+		s.cancel()
+		return nil, err
+	}
 	return s, nil
 }

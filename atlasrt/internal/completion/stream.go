@@ -3,128 +3,195 @@ package completion
 import (
 	"context"
 	"errors"
+	"iter"
 	"slices"
-	"sync"
-	"sync/atomic"
+	"strings"
 
+	"github.com/atlas-inference/atlas/atlasrt/internal/chat"
 	"github.com/atlas-inference/atlas/atlasrt/internal/engine"
 	"github.com/atlas-inference/atlas/atlasrt/internal/sample"
 	"github.com/atlas-inference/atlas/atlasrt/internal/tokenizer"
 )
 
-// Stream is the answers to one request, in pieces, as they come.
+// Stream is the answers to one request, in pieces, as they come: those of all choices of all prompts. One goroutine may use it.
 type Stream struct {
 	generator *Generator
 	options   Options
-	prompt    int
-	generated atomic.Int64
-	cached    atomic.Int64
-	chunks    chan Chunk
-	running   sync.WaitGroup
+	prompts   []Prompt
+	ends      []int32
+	inbox     *engine.Inbox
 	cancel    context.CancelFunc
 
-	mu            sync.Mutex
-	promptLogProb []sample.TokenLogProb
-}
-
-// Chunks gives the pieces; it is closed after the last one.
-func (s *Stream) Chunks() <-chan Chunk { return s.chunks }
-
-// Close ends the answers that still run.
-func (s *Stream) Close() { s.cancel() }
-
-// Usage counts the tokens so far; a stream that has ended counts no more.
-func (s *Stream) Usage() Usage {
-	return Usage{Prompt: s.prompt, Completion: int(s.generated.Load()), Cached: int(s.cached.Load())}
-}
-
-// PromptTokens are the prompt's log-probabilities, where asked for, once the first chunk has come: entry i is of prompt
-// token i+1.
-func (s *Stream) PromptTokens() []Token {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	tokens := make([]Token, len(s.promptLogProb))
-	for i, p := range s.promptLogProb {
-		tokens[i] = s.token(p)
-	}
-	return tokens
+	answers []answer
+	open    int // answers that go on
+	ended   bool
+	usage   chat.Usage
+	events  []chat.Event // that Next gave last
 }
 
 // answer is one choice on its way.
 type answer struct {
-	choice      int
-	stop        context.CancelFunc
-	ends        []int32
 	detokenizer *tokenizer.Detokenizer
 	matcher     matcher
+	echoed      bool // of the first choice of a prompt: its EventPrompt was given
+	over        bool
 }
 
 // errCut says that the engine ended a request that nobody cancelled.
 var errCut = errors.New("the request was cut short")
 
-// follow turns one choice's events into chunks until it ends.
-func (s *Stream) follow(ctx context.Context, a *answer, events <-chan engine.Event) {
-	defer s.running.Done()
-	defer a.stop()
-	for e := range events {
-		chunk, over := s.advance(a, e)
-		if chunk.Text != "" || chunk.Tokens != nil || over {
-			select {
-			case s.chunks <- chunk:
-			case <-ctx.Done():
+// Ready receives when Next may have something again.
+func (s *Stream) Ready() <-chan struct{} { return s.inbox.Ready() }
+
+// Next gives the events that one token made, all of one choice, and nil where there are none until Ready receives. The last
+// of all is EventEnd, alone. They are valid until the next call. After an error there is nothing more.
+func (s *Stream) Next() ([]chat.Event, error) {
+	for s.open > 0 {
+		e, ok := s.inbox.Next()
+		if !ok {
+			return nil, nil
+		}
+		if err := s.advance(e); err != nil {
+			s.Close()
+			s.open, s.ended = 0, true
+			return nil, err
+		}
+		if len(s.events) > 0 {
+			return s.events, nil
+		}
+	}
+	if s.ended {
+		return nil, nil
+	}
+	s.ended = true
+	s.events = append(s.events[:0], chat.Event{Kind: chat.EventEnd, Usage: s.usage})
+	return s.events, nil
+}
+
+// All gives what Next does, to the end or an error. It waits for what is to come.
+func (s *Stream) All() iter.Seq2[[]chat.Event, error] {
+	return func(yield func([]chat.Event, error) bool) {
+		for !s.ended {
+			events, err := s.Next()
+			switch {
+			case err != nil:
+				yield(nil, err)
+				return
+			case events == nil:
+				<-s.Ready()
+			case !yield(events, nil):
 				return
 			}
 		}
-		if over {
-			return
-		}
 	}
 }
 
-// advance takes one event and says whether the choice is over.
-func (s *Stream) advance(a *answer, e engine.Event) (c Chunk, over bool) {
-	c.Choice = a.choice
-	if e.Cached > 0 && a.choice == 0 {
-		s.cached.Store(int64(e.Cached))
-	}
-	if e.Prompt != nil {
-		s.mu.Lock()
-		s.promptLogProb = e.Prompt
-		s.mu.Unlock()
+// Close ends the answers that still run.
+func (s *Stream) Close() { s.cancel() }
+
+// Usage counts the tokens so far.
+func (s *Stream) Usage() chat.Usage { return s.usage }
+
+// advance makes the events of what the engine says of one answer: none where its text is held back.
+func (s *Stream) advance(e engine.Event) error {
+	s.events = s.events[:0]
+	a := &s.answers[e.Request]
+	if a.over { // a stop string came, and the engine was ahead
+		return nil
 	}
 	switch e.Finish {
 	case engine.FinishError:
-		c.Err = e.Err
-		return c, true
+		return e.Err
 	case engine.FinishCancelled:
-		c.Err = errCut
-		return c, true
+		return errCut
 	}
-	s.generated.Add(1)
-	if e.LogProb != nil {
-		c.Tokens = []Token{s.token(*e.LogProb)}
+	if e.Request%s.options.Choices == 0 {
+		s.usage.Cached += e.Cached
 	}
-	if e.Finish != engine.FinishStop || !slices.Contains(a.ends, e.Token) {
-		c.Text = a.matcher.push(a.detokenizer.Push(e.Token))
-	}
-	if a.matcher.found == "" && e.Finish != "" {
-		c.Text += a.matcher.push(a.detokenizer.Flush())
-		if a.matcher.found == "" {
-			c.Text += a.matcher.flush()
+	text, finish := a.read(e, s.ends)
+	var tokens []chat.Token
+	if s.options.Score {
+		text = ""
+		if finish != "" {
+			finish = chat.FinishLength
 		}
-		c.Finish = Finish(e.Finish)
+	} else {
+		s.usage.Output++
+		if e.LogProb != nil {
+			tokens = []chat.Token{s.token(*e.LogProb)}
+		}
 	}
-	if a.matcher.found != "" {
-		c.Finish, c.Match = FinishStop, a.matcher.found
+	if text == "" && tokens == nil && finish == "" {
+		return nil
 	}
-	return c, c.Finish != ""
+	s.echo(e)
+	if text != "" || tokens != nil {
+		s.events = append(s.events, chat.Event{Kind: chat.EventText, Choice: e.Request, Text: text, Tokens: tokens})
+	}
+	if finish != "" {
+		s.events = append(s.events, chat.Event{Kind: chat.EventFinish, Choice: e.Request, Finish: finish, Match: a.matcher.found})
+		a.over = true
+		s.open--
+		if e.Finish == "" {
+			s.inbox.Cancel(e.Request)
+		}
+	}
+	return nil
 }
 
-func (s *Stream) token(p sample.TokenLogProb) Token {
-	g := s.generator
-	t := Token{Bytes: g.Tokenizer.TokenBytes(p.Token), Hidden: !s.options.KeepSpecial && g.Tokenizer.IsSpecial(p.Token), LogProb: p.LogProb}
-	for _, top := range p.Top {
-		t.Top = append(t.Top, TopToken{top.Token, g.Tokenizer.TokenBytes(top.Token), top.LogProb})
+// read takes a token and gives the text that may be shown, and why the answer ended if it did.
+func (a *answer) read(e engine.Event, ends []int32) (text string, finish chat.Finish) {
+	if e.Finish != engine.FinishStop || !slices.Contains(ends, e.Token) {
+		text = a.matcher.push(a.detokenizer.Push(e.Token))
 	}
-	return t
+	if e.Finish != "" && a.matcher.found == "" {
+		text += a.matcher.push(a.detokenizer.Flush())
+		if a.matcher.found == "" {
+			text += a.matcher.flush()
+		}
+		finish = chat.FinishLength
+		if e.Finish == engine.FinishStop {
+			finish = chat.FinishStop
+		}
+	}
+	if a.matcher.found != "" {
+		finish = chat.FinishStop
+	}
+	return text, finish
+}
+
+// echo adds the prompt, where answers begin with it and none to it has yet. Its log-probabilities come with the first token of
+// its first choice.
+func (s *Stream) echo(e engine.Event) {
+	prompt := e.Request / s.options.Choices
+	first := prompt * s.options.Choices
+	if !s.options.Echo || s.answers[first].echoed || s.options.PromptLogProbs && e.Request != first {
+		return
+	}
+	s.answers[first].echoed = true
+	t, p := s.generator.Tokenizer, s.prompts[prompt]
+	event := chat.Event{Kind: chat.EventPrompt, Choice: first, Text: p.Text}
+	if p.Text == "" {
+		event.Text = t.Decode(p.Tokens, !s.options.KeepSpecial)
+	}
+	if s.options.PromptLogProbs {
+		event.Tokens = []chat.Token{{Bytes: t.TokenBytes(p.Tokens[0])}}
+		for _, l := range e.Prompt {
+			event.Tokens = append(event.Tokens, s.token(l))
+		}
+		for i := range event.Tokens { // of a text only what Encode put before it is not in it
+			added := i == 0 && !strings.HasPrefix(p.Text, string(event.Tokens[0].Bytes))
+			event.Tokens[i].Hidden = t.IsSpecial(p.Tokens[i]) && (p.Text != "" && added || p.Text == "" && !s.options.KeepSpecial)
+		}
+	}
+	s.events = append(s.events, event)
+}
+
+func (s *Stream) token(p sample.TokenLogProb) chat.Token {
+	t := s.generator.Tokenizer
+	token := chat.Token{Bytes: t.TokenBytes(p.Token), Hidden: !s.options.KeepSpecial && t.IsSpecial(p.Token), LogProb: p.LogProb}
+	for _, top := range p.Top {
+		token.Top = append(token.Top, chat.TopToken{Bytes: t.TokenBytes(top.Token), LogProb: top.LogProb})
+	}
+	return token
 }

@@ -59,7 +59,7 @@ func decoding(t testing.TB, sequences int, graphs GraphMode, overlap bool, penal
 	if err != nil {
 		t.Fatal(err)
 	}
-	var channels []<-chan Event
+	var inboxes []*Inbox
 	for i := range sequences {
 		r := greedy([]int32{int32(i), 2, 3}, 40_000)
 		r.Sampling.FrequencyPenalty = penalty
@@ -67,20 +67,24 @@ func decoding(t testing.TB, sequences int, graphs GraphMode, overlap bool, penal
 		if err != nil {
 			t.Fatal(err)
 		}
-		channels = append(channels, events)
+		inboxes = append(inboxes, events)
 	}
 	for e.counts.decodeSteps.Load() < 2 {
 		e.step()
 	}
-	for _, events := range channels { // the newest are not out yet
-		for len(events) > 0 {
-			<-events
+	take := func() (n int) {
+		for _, events := range inboxes {
+			for _, ok := events.Next(); ok; _, ok = events.Next() {
+				n++
+			}
 		}
+		return n
 	}
+	take() // the newest are not out yet
 	step = func() {
 		e.step()
-		for _, events := range channels {
-			<-events
+		if n := take(); n != sequences {
+			t.Fatalf("a step gave %d events, want %d", n, sequences)
 		}
 	}
 	return e, step

@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"context"
 	"fmt"
 	"slices"
 
@@ -73,7 +72,7 @@ func (d *Direct) run(r Request, chunk int, show func(*sched.Plan)) ([]int32, err
 	limits := c.limits()
 	limits.ChunkTokens = max(chunk, 0)
 	s := sched.New(limits, cache.New(c.Blocks, c.BlockSize, false))
-	t := newTask(context.Background(), r)
+	t := newTask(r)
 	if err := s.Add(&t.sequence); err != nil {
 		return nil, err
 	}

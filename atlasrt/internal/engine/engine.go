@@ -29,7 +29,6 @@ type Engine struct {
 	tasks     []*task // by tag; nil where a tag is free
 	tags      []int   // free ones
 
-	closing chan struct{} // closed by Close
 	stopped chan struct{} // closed when the loop has ended
 	closed  sync.Once
 	failure error // of Close
@@ -69,7 +68,7 @@ func build(config Config) (*Engine, error) {
 	if err != nil {
 		return nil, fmt.Errorf("engine: %w", err)
 	}
-	e := &Engine{runner: r, log: config.Log, closing: make(chan struct{}), stopped: make(chan struct{}), lost: make(chan struct{}), started: time.Now()}
+	e := &Engine{runner: r, log: config.Log, stopped: make(chan struct{}), lost: make(chan struct{}), started: time.Now()}
 	e.cache = cache.New(config.Blocks, config.BlockSize, !config.NoPrefixSharing)
 	if config.CacheTokens > 0 {
 		e.cache.LimitGrowth((config.CacheTokens + config.BlockSize - 1) / config.BlockSize)
@@ -80,60 +79,79 @@ func build(config Config) (*Engine, error) {
 	return e, nil
 }
 
-// Submit queues a request and returns its events. Tokens follow in order; the last event has Finish set, and the
-// channel is closed behind it. When ctx ends the request is cancelled, and leaves with the next step. Whoever stops
-// reading must end ctx.
+// Submit queues requests, all or none, and returns the inbox of their events. When ctx ends the requests are cancelled, and
+// leave with the next step. Whoever stops reading before all have ended must end ctx. Every request has a last event,
+// whatever happens to the engine.
 //
 // Errors are *BadRequest, *TooLong, *QueueFull, ErrDraining, or ctx's own.
-func (e *Engine) Submit(ctx context.Context, r Request) (<-chan Event, error) {
+func (e *Engine) Submit(ctx context.Context, requests ...Request) (*Inbox, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	if err := r.check(e.runner.layout.Vocab); err != nil {
+	// Before prompts are copied, for a refusal must cost little.
+	tokens := 0
+	for i := range requests {
+		r := &requests[i]
+		if err := r.check(e.runner.layout.Vocab); err != nil {
+			return nil, err
+		}
+		if limit := e.runner.config.MaxContext; r.MaxTokens > limit-len(r.Prompt) {
+			return nil, &TooLong{Tokens: len(r.Prompt) + min(r.MaxTokens, 1<<30), Limit: limit}
+		}
+		tokens += len(r.Prompt)
+	}
+	if err := e.accepts(len(requests), tokens); err != nil {
 		return nil, err
 	}
-	// Before the prompt is copied, for a refusal must cost little.
-	if limit := e.runner.config.MaxContext; r.MaxTokens > limit-len(r.Prompt) {
-		return nil, &TooLong{Tokens: len(r.Prompt) + min(r.MaxTokens, 1<<30), Limit: limit}
+	tasks, sequences := make([]*task, len(requests)), make([]*sched.Sequence, len(requests))
+	inbox := NewInbox(len(requests), func(request int) { e.cancel(tasks[request]) })
+	for i, r := range requests {
+		t := newTask(r)
+		t.inbox, t.number = inbox, i
+		tasks[i], sequences[i] = t, &t.sequence
 	}
-	if err := e.accepts(len(r.Prompt)); err != nil {
-		return nil, err
-	}
-	t := newTask(ctx, r)
 
 	e.mutex.Lock()
 	defer e.mutex.Unlock()
 	if e.draining {
 		return nil, ErrDraining
 	}
-	if err := e.scheduler.Add(&t.sequence); err != nil {
+	if err := e.scheduler.Add(sequences...); err != nil {
 		return nil, err
 	}
+	stop := context.AfterFunc(ctx, func() { e.cancel(tasks...) })
+	for _, t := range tasks {
+		t.stop = stop
+		e.tag(t)
+	}
+	e.changed.Broadcast()
+	return inbox, nil
+}
+
+// tag gives a task the number by which plans name it.
+func (e *Engine) tag(t *task) {
 	if n := len(e.tags); n > 0 {
 		t.sequence.Tag, e.tags = e.tags[n-1], e.tags[:n-1]
 	} else {
 		t.sequence.Tag, e.tasks = len(e.tasks), append(e.tasks, nil)
 	}
 	e.tasks[t.sequence.Tag] = t
-	t.stop = context.AfterFunc(ctx, func() { e.cancel(t) })
-	e.changed.Broadcast()
-	return t.events, nil
 }
 
-// accepts asks whether the queue has room, without entering it.
-func (e *Engine) accepts(tokens int) error {
+// accepts asks whether the queue has room for requests with so many prompt tokens, without entering it.
+func (e *Engine) accepts(requests, tokens int) error {
 	e.mutex.Lock()
 	defer e.mutex.Unlock()
 	if e.draining {
 		return ErrDraining
 	}
-	return e.scheduler.Room(tokens)
+	return e.scheduler.Room(requests, tokens)
 }
 
-func (e *Engine) cancel(t *task) {
+func (e *Engine) cancel(tasks ...*task) {
 	e.mutex.Lock()
 	defer e.mutex.Unlock()
-	e.cancels = append(e.cancels, t)
+	e.cancels = append(e.cancels, tasks...)
 	e.changed.Broadcast()
 }
 
@@ -168,7 +186,6 @@ func (e *Engine) Close() error {
 		e.draining, e.quit = true, true
 		e.changed.Broadcast()
 		e.mutex.Unlock()
-		close(e.closing)
 		<-e.stopped
 		e.failure = e.runner.close()
 	})

@@ -34,8 +34,8 @@ type answer struct {
 	err      error
 }
 
-func read(events <-chan Event) (a answer) {
-	for e := range events {
+func read(events *Inbox) (a answer) {
+	for e := range events.All() {
 		if e.Token >= 0 {
 			a.tokens = append(a.tokens, e.Token)
 		}
@@ -49,6 +49,14 @@ func read(events <-chan Event) (a answer) {
 		a.finish, a.err = e.Finish, e.Err
 	}
 	return a
+}
+
+// first waits for an event, where there is one.
+func first(events *Inbox) Event {
+	for e := range events.All() {
+		return e
+	}
+	return Event{Token: -1}
 }
 
 func (f *fixture) ask(t *testing.T, r Request) answer {
@@ -65,7 +73,7 @@ func (f *fixture) settle(t *testing.T) Stats {
 	return f.Stats()
 }
 
-func (f *fixture) submit(t *testing.T, r Request) <-chan Event {
+func (f *fixture) submit(t *testing.T, r Request) *Inbox {
 	t.Helper()
 	events, err := f.Submit(t.Context(), r)
 	if err != nil {
@@ -150,7 +158,7 @@ func TestTokensDoNotDependOnCircumstances(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			f := newFixture(t, test.change)
 			for round := range 2 { // the second finds the first one's prompts in the cache
-				var channels []<-chan Event
+				var inboxes []*Inbox
 				for i, p := range prompts {
 					if i == 3 { // a neighbour that is cancelled
 						ctx, cancel := context.WithCancel(t.Context())
@@ -159,7 +167,7 @@ func TestTokensDoNotDependOnCircumstances(t *testing.T) {
 							t.Fatal(err)
 						}
 						go func() {
-							<-events
+							first(events)
 							cancel()
 						}()
 					}
@@ -167,9 +175,9 @@ func TestTokensDoNotDependOnCircumstances(t *testing.T) {
 					if round == 1 { // whose logits are read
 						request.LogProbs = 2
 					}
-					channels = append(channels, f.submit(t, request))
+					inboxes = append(inboxes, f.submit(t, request))
 				}
-				for i, events := range channels {
+				for i, events := range inboxes {
 					got, want := read(events), f.model.greedy(prompts[i], n)
 					if got.err != nil || got.finish != FinishLength || !slices.Equal(got.tokens, want) {
 						t.Fatalf("round %d, prompt %d %v: got %v (%v, %v), want %v", round, i, prompts[i], got.tokens, got.finish, got.err, want)
@@ -254,11 +262,11 @@ func TestDraws(t *testing.T) {
 	for _, test := range cases {
 		t.Run(test.name, func(t *testing.T) {
 			f := newFixture(t, test.change)
-			var channels []<-chan Event
+			var inboxes []*Inbox
 			for _, q := range requests {
-				channels = append(channels, f.submit(t, q))
+				inboxes = append(inboxes, f.submit(t, q))
 			}
-			for i, events := range channels {
+			for i, events := range inboxes {
 				if got, want := read(events), f.model.drawn(requests[i]); !slices.Equal(got.tokens, want) {
 					t.Errorf("%+v:\ngot  %v\nwant %v", requests[i], got.tokens, want)
 				}

@@ -68,7 +68,7 @@ func TestLlamaDoesNotDependOnCircumstances(t *testing.T) {
 		t.Cleanup(func() { _ = e.Close() })
 		return e
 	}
-	ask := func(t *testing.T, e *Engine, prompt []int32) <-chan Event {
+	ask := func(t *testing.T, e *Engine, prompt []int32) *Inbox {
 		r := greedy(prompt, n)
 		r.LogProbs = 3
 		events, err := e.Submit(t.Context(), r)
@@ -103,11 +103,11 @@ func TestLlamaDoesNotDependOnCircumstances(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			e := start(t, test.change)
 			for round := range 2 {
-				var channels []<-chan Event
+				var inboxes []*Inbox
 				for _, p := range prompts {
-					channels = append(channels, ask(t, e, p))
+					inboxes = append(inboxes, ask(t, e, p))
 				}
-				for i, events := range channels {
+				for i, events := range inboxes {
 					got := read(events)
 					if !slices.Equal(got.tokens, want[i].tokens) || !slices.EqualFunc(got.logProbs, want[i].logProbs, sameLogProb) {
 						t.Errorf("round %d, prompt %d:\ngot  %v\nwant %v", round, i, fmt.Sprint(got.tokens, got.logProbs), fmt.Sprint(want[i].tokens, want[i].logProbs))

@@ -87,11 +87,11 @@ func TestCaptureAtStart(t *testing.T) {
 			if before != want {
 				t.Errorf("recorded %d steps, want %d", before, want)
 			}
-			var channels []<-chan Event
+			var inboxes []*Inbox
 			for i := range int32(3) {
-				channels = append(channels, f.submit(t, greedy([]int32{i}, 80)))
+				inboxes = append(inboxes, f.submit(t, greedy([]int32{i}, 80)))
 			}
-			for i, events := range channels {
+			for i, events := range inboxes {
 				if got, want := read(events), f.model.greedy([]int32{int32(i)}, 80); !slices.Equal(got.tokens, want) {
 					t.Errorf("request %d: got %v, want %v", i, got.tokens, want)
 				}

@@ -26,21 +26,21 @@ func TestQueueIsBounded(t *testing.T) {
 		release = hold(f)
 	})
 	defer release()
-	channels := []<-chan Event{f.submit(t, greedy([]int32{1}, 2))}
+	inboxes := []*Inbox{f.submit(t, greedy([]int32{1}, 2))}
 	for f.Stats().Running == 0 {
 		time.Sleep(time.Millisecond)
 	}
-	channels = append(channels, f.submit(t, greedy(make([]int32, 30), 2)))
+	inboxes = append(inboxes, f.submit(t, greedy(make([]int32, 30), 2)))
 	var full *QueueFull
 	if _, err := f.Submit(t.Context(), greedy(make([]int32, 21), 2)); !errors.As(err, &full) || *full != (QueueFull{Requests: 2, RequestLimit: 3, Tokens: 51, TokenLimit: 50}) {
 		t.Errorf("too many tokens: got %v", err)
 	}
-	channels = append(channels, f.submit(t, greedy([]int32{2}, 2)), f.submit(t, greedy([]int32{3}, 2)))
+	inboxes = append(inboxes, f.submit(t, greedy([]int32{2}, 2)), f.submit(t, greedy([]int32{3}, 2)))
 	if _, err := f.Submit(t.Context(), greedy([]int32{4}, 2)); !errors.As(err, &full) || *full != (QueueFull{Requests: 4, RequestLimit: 3, Tokens: 33, TokenLimit: 50}) {
 		t.Errorf("too many requests: got %v", err)
 	}
 	release()
-	for i, events := range channels {
+	for i, events := range inboxes {
 		if got := read(events); got.finish != FinishLength || got.err != nil {
 			t.Errorf("request %d: got %v %v, want length", i, got.finish, got.err)
 		}
@@ -50,20 +50,13 @@ func TestQueueIsBounded(t *testing.T) {
 func TestCancelFreesBlocks(t *testing.T) {
 	f := newFixture(t, nil)
 	ctx, cancel := context.WithCancel(t.Context())
-	events, err := f.Submit(ctx, greedy([]int32{1, 2, 3}, 390))
+	events, err := f.Submit(ctx, greedy([]int32{1, 2, 3}, 390), greedy([]int32{1, 2}, 300))
 	if err != nil {
 		t.Fatal(err)
 	}
-	waiting, err := f.Submit(ctx, greedy([]int32{1, 2}, 300))
-	if err != nil {
-		t.Fatal(err)
-	}
-	<-events
+	first(events)
 	cancel()
-	for _, c := range []<-chan Event{events, waiting} {
-		for range c { // ends, because the channel is closed
-		}
-	}
+	read(events)
 	s := f.settle(t)
 	if s.Cancelled != 2 || s.BlocksUsed != 0 || s.BlocksFree+s.BlocksCached != s.BlocksTotal || s.Running+s.Waiting != 0 {
 		t.Errorf("after cancelling: %+v", s)
@@ -87,19 +80,19 @@ func TestSlowConsumerHoldsNobodyUp(t *testing.T) {
 	}
 }
 
-// A consumer that went away for good, with more events unread than its channel holds, leaves no goroutine behind.
-func TestAbandonedEventsLeaveNothingBehind(t *testing.T) {
+// Readers that went away leave no goroutine behind, and what they did not read is there as long as they may come back.
+func TestUnreadEvents(t *testing.T) {
 	for _, name := range []string{"the context ends", "the engine closes"} {
 		t.Run(name, func(t *testing.T) {
 			before := runtime.NumGoroutine()
 			f := newFixture(t, nil)
 			ctx, cancel := context.WithCancel(context.Background())
 			defer cancel()
-			events, err := f.Submit(ctx, greedy([]int32{1}, 3*eventRoom))
+			events, err := f.Submit(ctx, greedy([]int32{1}, 200), greedy([]int32{2}, 100))
 			if err != nil {
 				t.Fatal(err)
 			}
-			<-events // it has begun
+			first(events) // it has begun
 			if err := f.Drain(t.Context()); err != nil {
 				t.Fatal(err)
 			}
@@ -116,7 +109,66 @@ func TestAbandonedEventsLeaveNothingBehind(t *testing.T) {
 				}
 				time.Sleep(10 * time.Millisecond)
 			}
+			n := 0
+			for range events.All() {
+				n++
+			}
+			if n != 299 {
+				t.Errorf("%d events were left, want 299", n)
+			}
 		})
+	}
+}
+
+// Requests of one Submit come all or none, share an inbox, and end one by one.
+func TestRequestsOfOneSubmit(t *testing.T) {
+	f := newFixture(t, func(c *Config, _ *fixture) { c.MaxWaiting, c.MaxWaitingTokens = 3, 20 })
+	good := greedy([]int32{1, 2}, 30)
+	cases := []struct {
+		name     string
+		requests []Request
+		want     error
+	}{
+		{"one is bad", []Request{good, greedy(nil, 1)}, &BadRequest{"prompt", "is empty"}},
+		{"one is too long", []Request{good, greedy([]int32{1}, 400)}, &TooLong{Tokens: 401, Limit: 400}},
+		{"too many", []Request{good, good, good, good}, &QueueFull{Requests: 4, RequestLimit: 3, Tokens: 8, TokenLimit: 20}},
+		{"too many tokens", []Request{good, greedy(make([]int32, 19), 1)}, &QueueFull{Requests: 2, RequestLimit: 3, Tokens: 21, TokenLimit: 20}},
+	}
+	for _, c := range cases {
+		if _, err := f.Submit(t.Context(), c.requests...); fmt.Sprintf("%T %v", err, err) != fmt.Sprintf("%T %v", c.want, c.want) {
+			t.Errorf("%s: got %T %v, want %T %v", c.name, err, err, c.want, c.want)
+		}
+	}
+	if s := f.Stats(); s.Running+s.Waiting != 0 || s.PromptTokens != 0 {
+		t.Errorf("after refusals: %+v", s)
+	}
+	events, err := f.Submit(t.Context(), good, greedy([]int32{3}, 390), greedy([]int32{4}, 20))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var tokens [3][]int32
+	var ends [3]Finish
+	for e := range events.All() {
+		if ends[e.Request] != "" {
+			t.Errorf("request %d goes on after %q: %+v", e.Request, ends[e.Request], e)
+		}
+		if ends[e.Request] = e.Finish; e.Token >= 0 {
+			tokens[e.Request] = append(tokens[e.Request], e.Token)
+		}
+		if len(tokens[1]) == 1 {
+			events.Cancel(1)
+		}
+	}
+	if want := [3]Finish{FinishLength, FinishCancelled, FinishLength}; ends != want || len(tokens[1]) >= 390 {
+		t.Errorf("got ends %q after %d tokens of the one that was cancelled, want %q", ends, len(tokens[1]), want)
+	}
+	for i, prompt := range [][]int32{{1, 2}, {3}, {4}} {
+		if want := f.model.greedy(prompt, len(tokens[i])); !slices.Equal(tokens[i], want) {
+			t.Errorf("request %d: got %v, want %v", i, tokens[i], want)
+		}
+	}
+	if s := f.settle(t); s.Cancelled != 1 || s.Finished != 2 || s.BlocksUsed != 0 {
+		t.Errorf("after all: %+v", s)
 	}
 }
 
@@ -173,11 +225,11 @@ func TestDrainLetsPenalisedRequestsEnd(t *testing.T) {
 	r := greedy([]int32{1, 2}, 300)
 	r.Sampling.FrequencyPenalty = 0.1
 	events := f.submit(t, r)
-	first := <-events
+	begun := first(events)
 	if err := f.Drain(t.Context()); err != nil {
 		t.Error(err)
 	}
-	if got, want := append([]int32{first.Token}, read(events).tokens...), f.model.drawn(r); !slices.Equal(got, want) {
+	if got, want := append([]int32{begun.Token}, read(events).tokens...), f.model.drawn(r); !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
 }
@@ -191,8 +243,8 @@ func TestDrainTurnsAwayWhatWaits(t *testing.T) {
 	})
 	release := sync.OnceFunc(func() { close(steps) })
 	defer release()
-	running := []<-chan Event{f.submit(t, greedy([]int32{1}, 50)), f.submit(t, greedy([]int32{2}, 50))}
-	waiting := []<-chan Event{f.submit(t, greedy([]int32{3}, 50)), f.submit(t, greedy([]int32{4}, 50))}
+	running := []*Inbox{f.submit(t, greedy([]int32{1}, 50)), f.submit(t, greedy([]int32{2}, 50))}
+	waiting := []*Inbox{f.submit(t, greedy([]int32{3}, 50)), f.submit(t, greedy([]int32{4}, 50))}
 	for f.Stats().Running < 2 {
 		select {
 		case steps <- struct{}{}:
@@ -227,17 +279,16 @@ func TestDrainTurnsAwayWhatWaits(t *testing.T) {
 
 func TestCloseEndsRequests(t *testing.T) {
 	f := newFixture(t, nil)
-	var channels []<-chan Event
+	var inboxes []*Inbox
 	for range 20 {
-		channels = append(channels, f.submit(t, greedy([]int32{1}, 390)))
+		inboxes = append(inboxes, f.submit(t, greedy([]int32{1}, 390)))
 	}
-	<-channels[0]
+	first(inboxes[0])
 	if err := f.Close(); err != nil {
 		t.Fatal(err)
 	}
-	for _, events := range channels {
-		for range events { // ends, because the channel is closed
-		}
+	for _, events := range inboxes {
+		read(events)
 	}
 	if _, err := f.Submit(t.Context(), greedy([]int32{1}, 1)); !errors.Is(err, ErrDraining) {
 		t.Errorf("Submit after Close: got %v, want %v", err, ErrDraining)
@@ -301,11 +352,10 @@ func soak(t *testing.T, f *fixture) {
 					t.Errorf("Submit: %v", err)
 				} else if r.IntN(3) == 0 {
 					for range r.IntN(5) {
-						<-events
+						first(events)
 					}
 					cancel()
-					for range events {
-					}
+					read(events)
 				} else if got, want := read(events), f.model.drawn(request); !slices.Equal(got.tokens, want) {
 					t.Errorf("%+v: got %v (%v), want %v", request, got.tokens, got.err, want)
 				}

@@ -125,10 +125,7 @@ func (e *Engine) deliver() {
 			p.event.Prompt, t.scored = t.scored, nil
 		}
 		t.send(p.event)
-		if p.last {
-			t.finish(e.closing)
-			ended = true
-		}
+		ended = ended || p.last
 	}
 	if ended {
 		e.forget()

@@ -52,6 +52,7 @@ const (
 
 // Event is one generated token, or the end of a request that ended without one.
 type Event struct {
+	Request int                   // that it is about, by its place in the Submit
 	Token   int32                 // -1 where Finish is cancelled or error
 	LogProb *sample.TokenLogProb  // nil unless asked for
 	Prompt  []sample.TokenLogProb // with the first event, if asked for: entry i is of prompt token i+1

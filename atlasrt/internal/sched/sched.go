@@ -33,8 +33,8 @@ type Limits struct {
 
 // QueueFull is returned by Add while too much waits already.
 type QueueFull struct {
-	Requests, RequestLimit int // waiting, this one included
-	Tokens, TokenLimit     int // prompt tokens waiting, this one's included
+	Requests, RequestLimit int // waiting, those that were to be added included
+	Tokens, TokenLimit     int // prompt tokens waiting, theirs included
 }
 
 func (e *QueueFull) Error() string {
@@ -110,27 +110,33 @@ func New(limits Limits, c *cache.Cache) *Scheduler {
 	return &Scheduler{limits: limits, cache: c, stuckAt: -1}
 }
 
-// Add queues a sequence, whose Tokens are the prompt. It returns *TooLong or *QueueFull.
-func (s *Scheduler) Add(q *Sequence) error {
-	if len(q.Tokens) == 0 || q.MaxTokens < 1 {
-		return fmt.Errorf("a sequence of %d tokens that generates %d (both must be at least 1)", len(q.Tokens), q.MaxTokens)
+// Add queues sequences, all or none; their Tokens are prompts. It returns *TooLong or *QueueFull.
+func (s *Scheduler) Add(sequences ...*Sequence) error {
+	tokens := 0
+	for _, q := range sequences {
+		if len(q.Tokens) == 0 || q.MaxTokens < 1 {
+			return fmt.Errorf("a sequence of %d tokens that generates %d (both must be at least 1)", len(q.Tokens), q.MaxTokens)
+		}
+		// The last token that is generated is never in the cache. The limit comes off first, for max_tokens may be the largest int.
+		if limit := min(s.limits.Context, s.cache.Tokens()+1); q.MaxTokens > limit-len(q.Tokens) {
+			return &TooLong{Tokens: len(q.Tokens) + min(q.MaxTokens, math.MaxInt32), Limit: limit}
+		}
+		tokens += len(q.Tokens)
 	}
-	// The last token that is generated is never in the cache. The limit comes off first, for max_tokens may be the largest int.
-	if limit := min(s.limits.Context, s.cache.Tokens()+1); q.MaxTokens > limit-len(q.Tokens) {
-		return &TooLong{Tokens: len(q.Tokens) + min(q.MaxTokens, math.MaxInt32), Limit: limit}
-	}
-	if err := s.Room(len(q.Tokens)); err != nil {
+	if err := s.Room(len(sequences), tokens); err != nil {
 		return err
 	}
-	q.prompt = len(q.Tokens)
-	s.waiting = append(s.waiting, q)
-	s.tokens += q.prompt
+	for _, q := range sequences {
+		q.prompt = len(q.Tokens)
+		s.waiting = append(s.waiting, q)
+	}
+	s.tokens += tokens
 	return nil
 }
 
-// Room returns *QueueFull where a prompt of so many tokens finds no room in the queue.
-func (s *Scheduler) Room(tokens int) error {
-	waiting, tokens := len(s.waiting)+1, s.tokens+tokens
+// Room returns *QueueFull where so many sequences, with so many prompt tokens in all, find no room in the queue.
+func (s *Scheduler) Room(sequences, tokens int) error {
+	waiting, tokens := len(s.waiting)+sequences, s.tokens+tokens
 	if waiting > s.limits.Waiting || waiting > 1 && tokens > s.limits.WaitingTokens {
 		return &QueueFull{waiting, s.limits.Waiting, tokens, s.limits.WaitingTokens}
 	}

@@ -35,6 +35,26 @@ func TestAddRefuses(t *testing.T) {
 	}
 }
 
+// Sequences that are added together are queued together or not at all.
+func TestAddIsAllOrNone(t *testing.T) {
+	m := newMachine(t, Limits{BatchTokens: 8, Sequences: 2, Outputs: 2, Waiting: 3, WaitingTokens: 20}, 10, true)
+	prompt := func(n int) *Sequence { return &Sequence{Tokens: make([]int32, n), MaxTokens: 1} }
+	for _, c := range [][]*Sequence{{prompt(1), prompt(0)}, {prompt(1), prompt(41)}, {prompt(1), prompt(1), prompt(1), prompt(1)}, {prompt(10), prompt(11)}} {
+		if err := m.s.Add(c...); err == nil {
+			t.Errorf("%d sequences, the last one of %d tokens: accepted", len(c), len(c[len(c)-1].Tokens))
+		}
+	}
+	if n, tokens := m.s.Waiting(); n != 0 || tokens != 0 {
+		t.Errorf("after refusals %d sequences of %d tokens wait", n, tokens)
+	}
+	if err := m.s.Add(prompt(5), prompt(6), prompt(7)); err != nil {
+		t.Error(err)
+	}
+	if n, tokens := m.s.Waiting(); n != 3 || tokens != 18 {
+		t.Errorf("%d sequences of %d tokens wait, want 3 of 18", n, tokens)
+	}
+}
+
 func TestQueueIsBounded(t *testing.T) {
 	limits := Limits{BatchTokens: 8, Sequences: 2, Outputs: 2, Waiting: 3, WaitingTokens: 20}
 	cases := []struct {

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -9,6 +10,7 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"github.com/atlas-inference/atlas/atlasrt/internal/api"
+	"github.com/atlas-inference/atlas/atlasrt/internal/chat"
 	"github.com/atlas-inference/atlas/atlasrt/internal/completion"
 	"github.com/atlas-inference/atlas/atlasrt/internal/engine"
 	"github.com/atlas-inference/atlas/atlasrt/internal/halfclose"
@@ -17,20 +19,17 @@ import (
 
 // answer writes in one dialect: as a stream, or as a whole.
 type answer interface {
-	AppendChunk(b []byte, choice int, c completion.Chunk) []byte
-	AppendEnd(b []byte, u completion.Usage) []byte
-	Add(choice int, c completion.Chunk)
-	Body(u completion.Usage) []byte
+	Append(b []byte, events []chat.Event) []byte
+	Add(events []chat.Event)
+	Body() []byte
 }
 
 // exchange is a request that was understood, and its answer on the way.
 type exchange struct {
 	api.Generation
-	prompts [][]int32
+	prompts []completion.Prompt
 	input   string // the field that prompts come from
 	answer  answer
-	before  func(j *job, prompt int) // called once per prompt, before its first chunk is written; may be nil
-	score   bool                     // what is generated is not shown
 	arrived time.Time
 }
 
@@ -38,139 +37,149 @@ type exchange struct {
 func (s *Server) serve(c *gin.Context, x *exchange) {
 	s.metrics.Admitted(x.Options.Choices, min(x.Options.MaxTokens, s.config.Generator.MaxContext))
 	e := entryOf(c)
-	e.model = x.Model
-	for _, p := range x.prompts {
-		e.usage.Prompt += len(p)
-	}
-	j, err := s.start(c.Request.Context(), x.prompts, x.Options)
+	e.model, e.usage.Prompt = x.Model, x.tokens()
+	ctx, cancel := context.WithTimeoutCause(c.Request.Context(), s.limits.RequestTime, errDeadline)
+	defer cancel()
+	stream, err := s.config.Generator.Start(ctx, x.prompts, x.Options)
 	if err != nil {
 		if p := problem(err); p.Limit == api.LimitContext {
 			p.Param, err = x.input, p
 		}
 		if full, ok := errors.AsType[*engine.QueueFull](err); ok && x.neverFits(full) {
 			err = api.TooMuch(api.LimitQueue, x.input, "This request asks for %d answers to %d tokens of %s, but only %d answers and %d tokens may wait here at a time; ask for fewer.",
-				len(x.prompts)*x.Options.Choices, e.usage.Prompt, x.input, full.RequestLimit, full.TokenLimit)
+				len(x.prompts)*x.Options.Choices, x.tokens(), x.input, full.RequestLimit, full.TokenLimit)
 		}
 		s.end(c, err)
 		return
 	}
-	defer j.close()
-	clock := newClock(s.metrics, x, len(x.prompts)*x.Options.Choices)
+	defer stream.Close()
+	clock := newClock(s.metrics, x)
 	if x.Stream {
-		err = s.stream(c, x, j, clock)
+		err = s.stream(ctx, c, x, stream, clock)
 	} else {
-		err = s.whole(c, x, j, clock)
+		err = s.whole(ctx, c, x, stream, clock)
 	}
-	e.usage, e.first, e.finish = x.usage(j), clock.first, reasons(clock.ended)
+	e.usage, e.first, e.finish = stream.Usage(), clock.first, reasons(clock.ended)
 	if err != nil {
 		clock.abort()
 		s.end(c, err)
 		return
 	}
-	s.metrics.Finished(time.Since(x.arrived), e.usage.Prompt, e.usage.Cached, e.usage.Completion)
+	s.metrics.Finished(time.Since(x.arrived), e.usage.Prompt, e.usage.Cached, e.usage.Output)
+}
+
+// tokens is how many tokens the prompts have.
+func (x *exchange) tokens() (n int) {
+	for _, p := range x.prompts {
+		n += len(p.Tokens)
+	}
+	return n
 }
 
 // neverFits tells whether a queue that was full is too small for this request even when nobody else waits: to try again is no use.
 func (x *exchange) neverFits(full *engine.QueueFull) bool {
-	tokens := 0
-	for _, p := range x.prompts {
-		tokens += len(p)
-	}
-	return len(x.prompts)*x.Options.Choices > full.RequestLimit || tokens > full.TokenLimit
+	return len(x.prompts)*x.Options.Choices > full.RequestLimit || x.tokens()*x.Options.Choices > full.TokenLimit
 }
 
-func (x *exchange) usage(j *job) completion.Usage {
-	u := j.usage()
-	if x.score {
-		u.Completion = 0
-	}
-	return u
-}
-
-// shown is what of a chunk the client sees.
-func (x *exchange) shown(c completion.Chunk) completion.Chunk {
-	if x.score {
-		c.Text, c.Tokens = "", nil
-		if c.Finish != "" {
-			c.Finish = completion.FinishLength
-		}
-	}
-	return c
-}
-
-// stream writes events as chunks come.
-func (s *Server) stream(c *gin.Context, x *exchange, j *job, clock *clock) error {
+// stream writes events as tokens come.
+func (s *Server) stream(ctx context.Context, c *gin.Context, x *exchange, from *completion.Stream, clock *clock) error {
 	if err := s.startEvents(c); err != nil {
-		return s.lost(j, err)
+		return lost(err)
 	}
 	var buffer []byte
-	begun := make([]bool, len(x.prompts))
-	take := func(p piece) error {
-		clock.tick(j.index(p), p.Finish)
-		if x.before != nil && !begun[p.prompt] {
-			begun[p.prompt] = true
-			x.before(j, p.prompt)
-		}
-		buffer = x.answer.AppendChunk(buffer[:0], j.index(p), x.shown(p.Chunk))
-		if len(buffer) == 0 {
-			return nil
-		}
-		return s.lost(j, s.send(c, buffer))
-	}
-	idle := func() error { return s.lost(j, s.send(c, api.AppendPing(buffer[:0]))) }
-	if err := j.follow(s.limits.PingTime, take, idle); err != nil {
-		return err
-	}
-	return s.lost(j, s.send(c, x.answer.AppendEnd(buffer[:0], x.usage(j))))
+	return s.follow(ctx, from, func(events []chat.Event) error {
+		clock.tick(events)
+		buffer = x.answer.Append(buffer[:0], events)
+		return lost(s.send(c, buffer))
+	}, func() error { return lost(s.send(c, api.AppendPing(buffer[:0]))) })
 }
 
-// lost cancels a request whose client cannot be written to, and says why.
-func (s *Server) lost(j *job, err error) error {
-	if err == nil {
+// lost says why a client cannot be written to.
+func lost(err error) error {
+	switch {
+	case err == nil:
 		return nil
-	}
-	j.close()
-	if errors.Is(err, os.ErrDeadlineExceeded) {
+	case errors.Is(err, os.ErrDeadlineExceeded):
 		return errStalled
 	}
 	return fmt.Errorf("%w: %w", halfclose.ErrGone, err)
 }
 
 // whole writes the answer once it is complete.
-func (s *Server) whole(c *gin.Context, x *exchange, j *job, clock *clock) error {
-	take := func(p piece) error {
-		clock.tick(j.index(p), p.Finish)
-		x.answer.Add(j.index(p), x.shown(p.Chunk))
+func (s *Server) whole(ctx context.Context, c *gin.Context, x *exchange, from *completion.Stream, clock *clock) error {
+	err := s.follow(ctx, from, func(events []chat.Event) error {
+		clock.tick(events)
+		x.answer.Add(events)
 		return nil
-	}
-	if err := j.follow(s.limits.PingTime, take, func() error { return nil }); err != nil {
+	}, func() error { return nil })
+	if err != nil {
 		return err
 	}
-	if x.before != nil {
-		for prompt := range x.prompts {
-			x.before(j, prompt)
-		}
-	}
-	s.write(c, 200, jsonType, x.answer.Body(x.usage(j)))
+	s.write(c, 200, jsonType, x.answer.Body())
 	return nil
+}
+
+// follow hands on what each token makes until the request is answered, and calls idle where nothing comes for a while, or where
+// the client must be written to. An error of theirs ends it; else the error says why the answer cannot be completed.
+func (s *Server) follow(ctx context.Context, from *completion.Stream, take func([]chat.Event) error, idle func() error) error {
+	probes := halfclose.Probes(ctx) // asks for an event without a meaning
+	timer := time.NewTimer(s.limits.PingTime)
+	defer timer.Stop()
+	for {
+		var err error
+		select {
+		case <-from.Ready():
+			var events []chat.Event
+			for events, err = from.Next(); events != nil; events, err = from.Next() {
+				if err := take(events); err != nil {
+					return err
+				}
+				if events[0].Kind == chat.EventEnd {
+					return nil
+				}
+			}
+		case <-timer.C:
+			if err := idle(); err != nil {
+				return err
+			}
+		case <-probes:
+			if err := idle(); err != nil {
+				return err
+			}
+		case <-ctx.Done():
+			err = ctx.Err()
+		}
+		if err != nil {
+			if cause := context.Cause(ctx); cause != nil {
+				return cause
+			}
+			return err
+		}
+		timer.Reset(s.limits.PingTime)
+	}
 }
 
 // clock measures the tokens of a request.
 type clock struct {
 	metrics *metrics.Metrics
 	arrived time.Time
-	first   time.Time           // when the first piece came
-	last    []time.Time         // by choice: its last piece
-	ended   []completion.Finish // by choice; empty: it goes on
+	first   time.Time     // when the first token showed
+	last    []time.Time   // by choice: when its last one did
+	ended   []chat.Finish // by choice; empty: it goes on
 }
 
-func newClock(m *metrics.Metrics, x *exchange, choices int) *clock {
-	return &clock{metrics: m, arrived: x.arrived, last: make([]time.Time, choices), ended: make([]completion.Finish, choices)}
+func newClock(m *metrics.Metrics, x *exchange) *clock {
+	choices := len(x.prompts) * x.Options.Choices
+	return &clock{metrics: m, arrived: x.arrived, last: make([]time.Time, choices), ended: make([]chat.Finish, choices)}
 }
 
-// tick counts a piece of a choice.
-func (k *clock) tick(choice int, finish completion.Finish) {
-	now := time.Now()
+// tick counts what one token made.
+func (k *clock) tick(events []chat.Event) {
+	event := &events[len(events)-1]
+	if event.Kind == chat.EventEnd {
+		return
+	}
+	now, choice := time.Now(), event.Choice
 	if k.first.IsZero() {
 		k.first = now
 		k.metrics.FirstToken(now.Sub(k.arrived))
@@ -179,9 +188,9 @@ func (k *clock) tick(choice int, finish completion.Finish) {
 		k.metrics.NextToken(now.Sub(k.last[choice]))
 	}
 	k.last[choice] = now
-	if finish != "" {
-		k.ended[choice] = finish
-		k.metrics.Choice(string(finish))
+	if event.Kind == chat.EventFinish {
+		k.ended[choice] = event.Finish
+		k.metrics.Choice(string(event.Finish))
 	}
 }
 

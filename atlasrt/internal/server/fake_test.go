@@ -87,28 +87,37 @@ type fakeEngine struct {
 	seen     chan engine.Request // where set: what was submitted
 }
 
-func (f *fakeEngine) Submit(ctx context.Context, r engine.Request) (<-chan engine.Event, error) {
+func (f *fakeEngine) Submit(ctx context.Context, requests ...engine.Request) (*engine.Inbox, error) {
 	if f.draining.Load() {
 		return nil, engine.ErrDraining
 	}
-	answer := f.reply(r)
-	if answer.refuse != nil {
-		return nil, answer.refuse
+	answers := make([]reply, len(requests))
+	for i, r := range requests {
+		if answers[i] = f.reply(r); answers[i].refuse != nil {
+			return nil, answers[i].refuse
+		}
 	}
-	if f.seen != nil {
-		f.seen <- r
+	stops := make([]context.CancelFunc, len(requests))
+	inbox := engine.NewInbox(len(requests), func(request int) { stops[request]() })
+	for i, r := range requests {
+		if f.seen != nil {
+			f.seen <- r
+		}
+		var own context.Context
+		own, stops[i] = context.WithCancel(ctx)
+		f.running.Add(1)
+		f.group.Go(func() {
+			defer f.running.Add(-1)
+			f.answer(own, r, answers[i], func(e engine.Event) {
+				e.Request = i
+				inbox.Put(e)
+			})
+		})
 	}
-	events := make(chan engine.Event, r.MaxTokens+2)
-	f.running.Add(1)
-	f.group.Go(func() {
-		defer f.running.Add(-1)
-		defer close(events)
-		f.answer(ctx, r, answer, events)
-	})
-	return events, nil
+	return inbox, nil
 }
 
-func (f *fakeEngine) answer(ctx context.Context, r engine.Request, a reply, events chan<- engine.Event) {
+func (f *fakeEngine) answer(ctx context.Context, r engine.Request, a reply, put func(engine.Event)) {
 	pause := func(d time.Duration) bool {
 		if d == 0 {
 			return ctx.Err() == nil
@@ -121,7 +130,7 @@ func (f *fakeEngine) answer(ctx context.Context, r engine.Request, a reply, even
 		}
 	}
 	if !pause(a.wait) {
-		events <- engine.Event{Token: -1, Finish: engine.FinishCancelled}
+		put(engine.Event{Token: -1, Finish: engine.FinishCancelled})
 		return
 	}
 	tokens := []int32{}
@@ -133,7 +142,7 @@ func (f *fakeEngine) answer(ctx context.Context, r engine.Request, a reply, even
 	}
 	for i, token := range tokens {
 		if !pause(a.step) {
-			events <- engine.Event{Token: -1, Finish: engine.FinishCancelled}
+			put(engine.Event{Token: -1, Finish: engine.FinishCancelled})
 			return
 		}
 		e := engine.Event{Token: token}
@@ -155,12 +164,12 @@ func (f *fakeEngine) answer(ctx context.Context, r engine.Request, a reply, even
 		case i+1 == r.MaxTokens:
 			e.Finish = engine.FinishLength
 		}
-		events <- e
+		put(e)
 		if e.Finish != "" {
 			return
 		}
 	}
-	events <- engine.Event{Token: -1, Finish: engine.FinishError, Err: a.err}
+	put(engine.Event{Token: -1, Finish: engine.FinishError, Err: a.err})
 }
 
 func fakeLogProb(token int32, top int) sample.TokenLogProb {

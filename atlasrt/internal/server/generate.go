@@ -40,7 +40,7 @@ func (s *Server) chat(c *gin.Context) {
 		s.end(c, s.beyondContext(err, "messages"))
 		return
 	}
-	s.serve(c, &exchange{Generation: r.Generation, prompts: [][]int32{prompt}, input: "messages", arrived: arrived,
+	s.serve(c, &exchange{Generation: r.Generation, prompts: []completion.Prompt{{Tokens: prompt}}, input: "messages", arrived: arrived,
 		answer: api.NewChatAnswer(head("chatcmpl-", &r.Generation, 1))})
 }
 
@@ -64,7 +64,7 @@ func randomSeed() int64 {
 }
 
 func head(prefix string, g *api.Generation, prompts int) api.Head {
-	return api.Head{ID: newID(prefix), Created: time.Now().Unix(), Model: g.Model, Choices: prompts * g.Options.Choices, IncludeUsage: g.IncludeUsage}
+	return api.Head{ID: newID(prefix), Created: time.Now().Unix(), Model: g.Model, Prompts: prompts, Choices: g.Options.Choices, IncludeUsage: g.IncludeUsage}
 }
 
 // maxTemplateError bounds what is shown of a template's error.
@@ -105,7 +105,7 @@ func (s *Server) text(c *gin.Context) {
 	if err == nil {
 		err = s.prepare(&r.Generation)
 	}
-	var prompts [][]int32
+	var prompts []completion.Prompt
 	if err == nil {
 		prompts, err = s.prompts(b.ctx, r)
 	}
@@ -114,17 +114,8 @@ func (s *Server) text(c *gin.Context) {
 		s.end(c, s.beyondContext(err, "prompt"))
 		return
 	}
-	a := api.NewTextAnswer(head("cmpl-", &r.Generation, len(r.Prompts)))
-	x := &exchange{Generation: r.Generation, input: "prompt", prompts: prompts, answer: a, score: r.Score, arrived: arrived}
-	if r.Echo {
-		x.before = func(j *job, prompt int) {
-			e := s.echo(r, x.prompts[prompt], r.Prompts[prompt], j.streams[prompt])
-			for choice := range j.choices {
-				a.Echo(prompt*j.choices+choice, e)
-			}
-		}
-	}
-	s.serve(c, x)
+	s.serve(c, &exchange{Generation: r.Generation, prompts: prompts, input: "prompt", arrived: arrived,
+		answer: api.NewTextAnswer(head("cmpl-", &r.Generation, len(prompts)))})
 }
 
 // mostCounted is how many tokens of a prompt are made at most. Up to twice the context, the error that it is too long can
@@ -132,17 +123,17 @@ func (s *Server) text(c *gin.Context) {
 func (s *Server) mostCounted() int { return 2 * s.config.Generator.MaxContext }
 
 // prompts are the tokens of each prompt. The first that has more than mostCounted ends the work.
-func (s *Server) prompts(ctx context.Context, r *api.TextRequest) ([][]int32, error) {
-	prompts := make([][]int32, 0, len(r.Prompts))
-	for _, p := range r.Prompts {
+func (s *Server) prompts(ctx context.Context, r *api.TextRequest) ([]completion.Prompt, error) {
+	prompts := make([]completion.Prompt, len(r.Prompts))
+	for i, p := range r.Prompts {
 		tokens := p.Tokens
 		if tokens == nil {
 			var err error
-			if tokens, err = s.encode(ctx, p.Text, r.Special, s.mostCounted()); err != nil {
+			if tokens, err = s.config.Generator.Encode(ctx, p.Text, r.Special, s.mostCounted()); err != nil {
 				return nil, err
 			}
 		}
-		prompts = append(prompts, tokens)
+		prompts[i] = completion.Prompt{Tokens: tokens, Text: p.Text}
 	}
 	return prompts, nil
 }
@@ -156,36 +147,4 @@ func (s *Server) beyondContext(err error, param string) error {
 	beyond := api.BeyondContext(s.config.Generator.MaxContext, e.AtLeast)
 	beyond.Param = param
 	return beyond
-}
-
-// encode gives the tokens of a text that is no conversation, at most limit; more are a *tokenizer.TooLong. Its control
-// tokens count: whoever writes whole prompts means them. special begins it as the model expects, unless it does so itself.
-func (s *Server) encode(ctx context.Context, text string, special bool, limit int) ([]int32, error) {
-	t := s.config.Generator.Tokenizer
-	tokens, err := t.EncodeWithin(ctx, text, true, limit)
-	if err != nil {
-		return nil, err
-	}
-	if before := t.Before(); special && len(before) > 0 && (len(tokens) == 0 || tokens[0] != before[0]) {
-		tokens = append(before, tokens...)
-	}
-	return tokens, nil
-}
-
-// echo is a prompt as a part of its answer.
-func (s *Server) echo(r *api.TextRequest, tokens []int32, p api.Prompt, stream *completion.Stream) api.Echo {
-	t := s.config.Generator.Tokenizer
-	e := api.Echo{Text: p.Text}
-	if p.Tokens != nil {
-		e.Text = t.Decode(tokens, !r.Options.KeepSpecial)
-	}
-	if !r.Options.PromptLogProbs {
-		return e
-	}
-	e.Tokens = append([]completion.Token{{Bytes: t.TokenBytes(tokens[0])}}, stream.PromptTokens()...)
-	for i := range e.Tokens { // of a text only what encode put before it is not in it
-		added := i == 0 && !strings.HasPrefix(p.Text, string(e.Tokens[0].Bytes))
-		e.Tokens[i].Hidden = t.IsSpecial(tokens[i]) && (p.Tokens == nil && added || p.Tokens != nil && !r.Options.KeepSpecial)
-	}
-	return e
 }

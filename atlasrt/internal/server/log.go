@@ -10,7 +10,7 @@ import (
 
 	"github.com/gin-gonic/gin"
 
-	"github.com/atlas-inference/atlas/atlasrt/internal/completion"
+	"github.com/atlas-inference/atlas/atlasrt/internal/chat"
 )
 
 // entry is what the log says of one request. No text of a client's is in it: routes are patterns, models those that are served,
@@ -19,7 +19,7 @@ type entry struct {
 	failure string // kind of the error; empty: none
 
 	model  string // empty: no answer was begun
-	usage  completion.Usage
+	usage  chat.Usage
 	first  time.Time // when its first token came; zero: none did
 	finish string    // why its answers ended
 }
@@ -57,7 +57,7 @@ func (s *Server) observe(c *gin.Context) {
 
 func (e *entry) attributes(start time.Time) (a []slog.Attr) {
 	if e.model != "" {
-		a = append(a, slog.String("model", e.model), slog.Int("prompt", e.usage.Prompt), slog.Int("cached", e.usage.Cached), slog.Int("new", e.usage.Completion))
+		a = append(a, slog.String("model", e.model), slog.Int("prompt", e.usage.Prompt), slog.Int("cached", e.usage.Cached), slog.Int("new", e.usage.Output))
 	}
 	if !e.first.IsZero() {
 		a = append(a, milliseconds("first_ms", e.first.Sub(start)))
@@ -85,7 +85,7 @@ func knownMethod(method string) string {
 }
 
 // reasons writes why several answers ended, each reason once.
-func reasons(finishes []completion.Finish) string {
+func reasons(finishes []chat.Finish) string {
 	var each []string
 	for _, f := range finishes {
 		if f != "" && !slices.Contains(each, string(f)) {

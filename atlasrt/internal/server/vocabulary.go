@@ -29,7 +29,7 @@ func (s *Server) tokenize(c *gin.Context) {
 	var tokens []int32
 	field := "prompt"
 	if r.Chat == nil {
-		tokens, err = s.encode(b.ctx, r.Text, r.Special, s.limits.CountTokens)
+		tokens, err = s.config.Generator.Encode(b.ctx, r.Text, r.Special, s.limits.CountTokens)
 	} else {
 		field = "messages"
 		tokens, err = s.render(b.ctx, r.Chat, s.limits.CountTokens)
