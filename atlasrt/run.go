@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -195,10 +196,9 @@ func (a answerer) answer(messages []chat.Message) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	options := completion.Options{MaxTokens: a.settings.MaxTokens, Choices: 1, LogProbs: -1, Sampling: a.settings.Sampling}
-	if options.Sampling.Seed = a.settings.Seed; options.Sampling.Seed == 0 {
-		options.Sampling.Seed = rand.Int64()
-	}
+	a.generator.Defaults = a.settings.Sampling // all of them may be set
+	a.generator.Defaults.Seed = cmp.Or(a.settings.Seed, rand.Int64())
+	options := completion.Options{MaxTokens: a.settings.MaxTokens, Choices: 1, LogProbs: -1}
 	start := time.Now()
 	stream, err := a.generator.Start(ctx, []completion.Prompt{{Tokens: prompt}}, options)
 	if long, ok := errors.AsType[*completion.TooLong](err); ok {

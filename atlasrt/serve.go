@@ -74,7 +74,7 @@ func (c *serveCommand) Run() error {
 		defer end()
 		served <- gate.Serve(ctx, listener)
 	}()
-	log.Info("starting", "address", "http://"+config.Addr, "model", config.ModelName)
+	log.Info("starting", "address", "http://"+config.Addr, "model", config.Model.Name)
 	e, err := c.open(ctx, c.prepare, end, gate, config)
 	if err != nil {
 		end()
@@ -107,7 +107,7 @@ func (c *serveCommand) config(log *slog.Logger) (server.Config, error) {
 	}
 	names := c.names()
 	config := server.Config{
-		Addr: c.address(), Keys: keys, Hosts: c.Hosts, Origins: c.CORSOrigin, ModelName: names[0], Aliases: names[1:],
+		Addr: c.address(), Keys: keys, Hosts: c.Hosts, Origins: c.CORSOrigin, Model: server.Model{Name: names[0], Aliases: names[1:]},
 		Version: ownVersion(), Log: log, Limits: server.Limits{BodyBytes: body, RequestTime: c.Timeout, Drain: max(c.Drain, 1)}, // 0 would be the default, not at once
 	}
 	return config, config.Check()
@@ -167,16 +167,16 @@ func (c *serveCommand) open(ctx context.Context, prepare func(context.Context) (
 			return nil, errors.Join(err, e.Close())
 		}
 	}
-	config.Generator, config.Engine, config.Defaults = text.Generator(e, m), e, text.Params()
+	config.Model.Generator, config.Model.Engine = text.Generator(e, m), e
 	if text.Template != nil {
-		config.Template = text
+		config.Model.Template = text
 	}
 	config.Ready = func() {
-		log.Info("ready", "model", config.ModelName, "checkpoint", m.Checkpoint.String(), "hardware", m.Target.Bundle.Hardware, "threads", m.Target.Threads(),
+		log.Info("ready", "model", config.Model.Name, "checkpoint", m.Checkpoint.String(), "hardware", m.Target.Bundle.Hardware, "threads", m.Target.Threads(),
 			"memory", formatBytes(memory.Total), "context", m.Sizes.MaxContext, "cached_tokens", memory.Tokens,
 			"address", "http://"+config.Addr, "seconds", math.Round(time.Since(start).Seconds()*100)/100)
 		if c.LogFormat == "text" && term.IsTerminal(int(os.Stderr.Fd())) {
-			fmt.Fprint(os.Stderr, firstQuestion(config.Addr, config.ModelName, config.Template != nil, len(config.Keys) > 0))
+			fmt.Fprint(os.Stderr, firstQuestion(config.Addr, config.Model.Name, config.Model.Template != nil, len(config.Keys) > 0))
 		}
 	}
 	s, err := server.New(config)

@@ -1,4 +1,5 @@
-// Package api speaks the JSON of the OpenAI API: it reads and checks requests, and writes answers, streams and errors.
+// Package api is what all dialects of the server share: a request as the core takes it, fields read one by one and blamed by
+// their paths, limits, kinds of errors, and what a dialect must do. Each dialect is a package below.
 //
 // It is a function of values: no network, no clock, no chance. Every request field is either understood, refused by name,
 // or counted as unknown; none is quietly taken for something else. No body makes it panic, and what it allocates is bounded
@@ -6,128 +7,119 @@
 package api
 
 import (
-	"encoding/json"
 	"fmt"
 
-	"github.com/atlas-inference/atlas/atlasrt/internal/jsontree"
+	"github.com/atlas-inference/atlas/atlasrt/internal/option"
 )
 
-// Error is a refusal or failure as clients see it. Its text never holds paths, addresses or stacks.
-type Error struct {
-	Status  int    // of HTTP
-	Type    string // such as invalid_request_error
-	Code    string // empty: null
-	Param   string // the request field that is to blame; empty: null
-	Message string
+// Kind is what went wrong. A dialect gives each kind its status, type and code.
+type Kind uint8
 
-	Limit      string // the limit that was hit, one of the Limit constants; not shown
-	RetryAfter int    // seconds; 0: says nothing
-	Final      bool   // the same request would fail again, whatever the status suggests
+// Kinds of errors.
+const (
+	KindInvalid     Kind = iota // the body, or the field that is blamed, makes no sense
+	KindUnsupported             // a field is understood but cannot be honoured
+	KindTooLong                 // the prompt leaves no room for an answer; Count says by how much
+	KindUnknownModel
+	KindUnknownPath
+	KindMethod     // the path does not take it
+	KindMediaType  // of the body
+	KindEncoding   // of the body
+	KindLargeBody  // over the limit
+	KindSlowBody   // took too long to arrive
+	KindKey        // missing or wrong
+	KindHost       // the Host header names another machine
+	KindQueueFull  // too many requests wait
+	KindOverload   // too many large bodies are worked on
+	KindLoading    // the model is not there yet
+	KindDraining   // the server shuts down
+	KindDeadline   // the answer took too long
+	KindClientGone // the client went away or stopped reading; only proxies may see this
+	KindEngine     // the engine failed
+	KindInternal   // the server failed
+
+	Kinds = iota // how many there are
+)
+
+// Limit names a limit in metrics.
+type Limit string
+
+// Limits that a request may hit.
+const (
+	LimitBody     Limit = "body"
+	LimitMessages Limit = "messages"
+	LimitPrompts  Limit = "prompts"
+	LimitChoices  Limit = "choices"
+	LimitStops    Limit = "stops"
+	LimitBiases   Limit = "biases"
+	LimitContext  Limit = "context"
+	LimitQueue    Limit = "queue"
+	LimitTime     Limit = "time"
+	LimitTokens   Limit = "tokens"
+	LimitBytes    Limit = "bytes_in_flight"
+)
+
+// Error is a refusal or failure before a dialect has put it into its words. Its text never holds paths, addresses or stacks.
+type Error struct {
+	Kind    Kind
+	Field   string // of the request, as its dialect calls it: its path, such as messages[3].content; empty: none is to blame
+	Message string // sentences; empty for KindTooLong, which each dialect words itself
+	Count   Count  // of KindTooLong
+
+	Hit        Limit // the limit that was hit; not shown
+	RetryAfter int   // seconds; 0: says nothing
+	Final      bool  // the same request would fail again, whatever the status suggests
 }
 
-func (e *Error) Error() string { return e.Message }
+// Count is the tokens of a prompt that leaves no room for an answer.
+type Count struct {
+	Tokens  int  // of the prompt
+	AtLeast bool // there may be more: they were not counted to the end
+	Limit   int  // of a prompt and its answer together
+}
 
-// Types of errors.
-const (
-	TypeInvalid    = "invalid_request_error"
-	TypeAuth       = "authentication_error"
-	TypePermission = "permission_error"
-	TypeRateLimit  = "rate_limit_error"
-	TypeServer     = "server_error"
-	TypeTimeout    = "timeout_error"
-)
-
-// Names of limits, for Error.Limit.
-const (
-	LimitBody     = "body"
-	LimitMessages = "messages"
-	LimitPrompts  = "prompts"
-	LimitChoices  = "choices"
-	LimitStops    = "stops"
-	LimitBiases   = "biases"
-	LimitContext  = "context"
-	LimitQueue    = "queue"
-	LimitTime     = "time"
-	LimitTokens   = "tokens"
-	LimitBytes    = "bytes_in_flight"
-)
-
-// Invalid blames a request field, or the body as a whole where param is empty.
-func Invalid(param, format string, values ...any) *Error {
-	e := &Error{Status: 400, Type: TypeInvalid, Param: param, Message: fmt.Sprintf(format, values...)}
-	if param != "" {
-		e.Code = "invalid_value"
+// Error is the message.
+func (e *Error) Error() string {
+	if e.Kind == KindTooLong {
+		return fmt.Sprintf("the prompt has %d tokens, a prompt and its answer have at most %d", e.Count.Tokens, e.Count.Limit)
 	}
-	return e
+	return e.Message
+}
+
+// Invalid blames a request field, or the body as a whole where field is empty.
+func Invalid(field, format string, values ...any) *Error {
+	return &Error{Kind: KindInvalid, Field: field, Message: fmt.Sprintf(format, values...)}
 }
 
 // Unsupported refuses a field that is understood but cannot be honoured.
-func Unsupported(param, format string, values ...any) *Error {
-	e := Invalid(param, format, values...)
-	e.Code = "unsupported_parameter"
+func Unsupported(field, format string, values ...any) *Error {
+	e := Invalid(field, format, values...)
+	e.Kind = KindUnsupported
 	return e
 }
 
 // TooMuch refuses a field that goes over a limit.
-func TooMuch(limit, param, format string, values ...any) *Error {
-	e := Invalid(param, format, values...)
-	e.Limit = limit
+func TooMuch(limit Limit, field, format string, values ...any) *Error {
+	e := Invalid(field, format, values...)
+	e.Hit = limit
 	return e
 }
 
-// ContextLength refuses a prompt that leaves no room for an answer. Clients match its code and the words "maximum context
-// length".
-func ContextLength(limit, tokens int) *Error {
-	return &Error{Status: 400, Type: TypeInvalid, Code: "context_length_exceeded", Limit: LimitContext,
-		Message: fmt.Sprintf("This model's maximum context length is %d tokens, but the request has %d tokens and needs room for at least one more. Shorten it.", limit, tokens)}
-}
-
-// BeyondContext is ContextLength for a prompt whose tokens were not counted to the end.
-func BeyondContext(limit, atLeast int) *Error {
-	e := ContextLength(limit, atLeast)
-	e.Message = fmt.Sprintf("This model's maximum context length is %d tokens, but the request has at least %d tokens and needs room for one more. Shorten it.", limit, atLeast)
-	return e
+// InvalidOption blames the field that a dialect has for an option.
+func InvalidOption(e *option.Error, of Errors) *Error {
+	field := of.Field(e.Option)
+	return Invalid(field, "%s %s.", field, e.Reason)
 }
 
 // UnknownModel says that there is no such model here.
 func UnknownModel(name string) *Error {
-	return &Error{Status: 404, Type: TypeInvalid, Code: "model_not_found", Param: "model",
-		Message: fmt.Sprintf("The model %q does not exist here; GET /v1/models lists those that do.", clip(name, 100))}
+	return &Error{Kind: KindUnknownModel, Field: "model", Message: fmt.Sprintf("The model %q does not exist here; GET /v1/models lists those that do.", Clip(name, 100))}
 }
 
-// Body is the JSON of the error, with all four keys.
-func (e *Error) Body() []byte {
-	b := append([]byte(nil), `{"error":{"message":`...)
-	b = jsontree.AppendString(b, e.Message)
-	b = append(b, `,"type":`...)
-	b = jsontree.AppendString(b, e.Type)
-	b = append(b, `,"param":`...)
-	b = appendOptional(b, e.Param)
-	b = append(b, `,"code":`...)
-	b = appendOptional(b, e.Code)
-	return append(b, "}}"...)
-}
-
-func appendOptional(b []byte, text string) []byte {
-	if text == "" {
-		return append(b, "null"...)
-	}
-	return jsontree.AppendString(b, text)
-}
-
-// clip cuts text to at most size bytes.
-func clip(text string, size int) string {
+// Clip cuts a text that a client wrote to at most size bytes, to show it in an error.
+func Clip(text string, size int) string {
 	if len(text) <= size {
 		return text
 	}
 	return text[:size] + "…"
-}
-
-// appendJSON appends what encoding/json makes of a value of this package, which always works.
-func appendJSON[T any](b []byte, v T) []byte {
-	text, err := json.Marshal(v)
-	if err != nil {
-		panic("BUG: " + err.Error())
-	}
-	return append(b, text...)
 }

@@ -11,6 +11,7 @@ import (
 	"slices"
 
 	"github.com/atlas-inference/atlas/atlasrt/internal/engine"
+	"github.com/atlas-inference/atlas/atlasrt/internal/option"
 	"github.com/atlas-inference/atlas/atlasrt/internal/sample"
 	"github.com/atlas-inference/atlas/atlasrt/internal/tokenizer"
 )
@@ -24,25 +25,26 @@ type Engine interface {
 type Generator struct {
 	Engine     Engine
 	Tokenizer  *tokenizer.Tokenizer
-	End        []int32 // tokens that end an answer
-	MaxContext int     // tokens of a prompt and its answer
-	Vocab      int32   // logits per row
+	End        []int32       // tokens that end an answer
+	MaxContext int           // tokens of a prompt and its answer
+	Vocab      int32         // logits per row; token ids are less
+	Defaults   sample.Params // where a request says nothing
 }
 
 // Options say how one request is answered.
 type Options struct {
-	MaxTokens      int           // 0: as many as the context leaves
-	MinTokens      int           // before an end token may come
-	Stop           []string      // texts that end the answer and are no part of it
-	StopTokens     []int32       // tokens that do
-	IgnoreEnd      bool          // goes on after the model's own end tokens
-	Choices        int           // answers to each prompt, at least 1
-	LogProbs       int           // -1: none; else this many likeliest tokens beside the chosen one
-	PromptLogProbs bool          // with Echo, also those of the prompt
-	Echo           bool          // answers begin with their prompt
-	Score          bool          // nothing is generated: what is drawn, with MaxTokens 1, is neither shown nor counted
-	KeepSpecial    bool          // shows control tokens as text
-	Sampling       sample.Params // seeds of further choices and prompts follow Sampling.Seed
+	MaxTokens      int          // 0: as many as the context leaves
+	MinTokens      int          // before an end token may come
+	Stop           []string     // texts that end the answer and are no part of it
+	StopTokens     []int32      // tokens that do
+	IgnoreEnd      bool         // goes on after the model's own end tokens
+	Choices        int          // answers to each prompt, at least 1
+	LogProbs       int          // -1: none; else this many likeliest tokens beside the chosen one
+	PromptLogProbs bool         // with Echo, also those of the prompt
+	Echo           bool         // answers begin with their prompt
+	Score          bool         // nothing is generated: what is drawn, with MaxTokens 1, is neither shown nor counted
+	KeepSpecial    bool         // shows control tokens as text
+	Sampling       sample.Given // seeds of further choices and prompts follow Sampling.Seed
 	CacheSalt      string
 }
 
@@ -53,16 +55,14 @@ type Prompt struct {
 }
 
 // TooLong says that a prompt leaves no room for an answer.
-type TooLong struct{ Tokens, Limit int }
+type TooLong struct {
+	Tokens int // of the prompt
+	Limit  int // of a prompt and its answer together
+}
 
 func (e *TooLong) Error() string {
 	return fmt.Sprintf("the prompt has %d tokens, but this model's maximum context length is %d tokens (shorten the prompt)", e.Tokens, e.Limit)
 }
-
-// BadOption says that an option makes no sense. Field is its name in the OpenAI API.
-type BadOption struct{ Field, Reason string }
-
-func (e *BadOption) Error() string { return e.Field + " " + e.Reason }
 
 // Encode gives the tokens of a text that is no conversation, at most limit; more are a *tokenizer.TooLong. Its control
 // tokens count: whoever writes whole prompts means them. special begins it as the model expects, unless it does so itself.
@@ -77,6 +77,24 @@ func (g *Generator) Encode(ctx context.Context, text string, special bool, limit
 	return tokens, nil
 }
 
+// Check refuses options that this model cannot take, with an *option.Error, so that no prompt is made in vain.
+func (g *Generator) Check(o *Options) error {
+	if err := g.Known(option.StopTokens, o.StopTokens); err != nil {
+		return err
+	}
+	return o.Sampling.Over(g.Defaults).Validate(g.Vocab)
+}
+
+// Known refuses tokens of an option that the model does not have, with an *option.Error.
+func (g *Generator) Known(o option.Name, tokens []int32) error {
+	for _, token := range tokens {
+		if token < 0 || token >= g.Vocab {
+			return option.Invalid(o, "holds token %d, the vocabulary has %d", token, g.Vocab)
+		}
+	}
+	return nil
+}
+
 // Start begins to answer prompts, all or none. Whoever gets a stream must end it with Close. When ctx ends, so do the answers.
 func (g *Generator) Start(ctx context.Context, prompts []Prompt, o Options) (*Stream, error) {
 	end := o.StopTokens
@@ -85,9 +103,10 @@ func (g *Generator) Start(ctx context.Context, prompts []Prompt, o Options) (*St
 	}
 	s := &Stream{generator: g, options: o, prompts: prompts, ends: end, answers: make([]answer, 0, len(prompts)*o.Choices)}
 	requests := make([]engine.Request, 0, cap(s.answers))
+	sampling := o.Sampling.Over(g.Defaults)
 	for _, p := range prompts {
 		if len(p.Tokens) == 0 {
-			return nil, &BadOption{"prompt", "has no tokens"}
+			return nil, option.Invalid(option.Prompt, "has no tokens")
 		}
 		room := g.MaxContext - len(p.Tokens)
 		if room < 1 {
@@ -100,7 +119,7 @@ func (g *Generator) Start(ctx context.Context, prompts []Prompt, o Options) (*St
 		s.usage.Prompt += len(p.Tokens)
 		for choice := range o.Choices {
 			r := engine.Request{
-				Prompt: p.Tokens, MaxTokens: most, MinTokens: min(o.MinTokens, most), End: end, Sampling: o.Sampling,
+				Prompt: p.Tokens, MaxTokens: most, MinTokens: min(o.MinTokens, most), End: end, Sampling: sampling,
 				LogProbs: o.LogProbs, PromptLogProbs: o.PromptLogProbs && choice == 0, CacheSalt: o.CacheSalt,
 			}
 			r.Sampling.Seed += int64(len(requests))

@@ -96,8 +96,7 @@ func tokensOf(text string) (tokens []int32) {
 func begin(t *testing.T, tok *tokenizer.Tokenizer, prompts []Prompt, o Options) (*Stream, *scripted) {
 	t.Helper()
 	e := &scripted{}
-	g := &Generator{Engine: e, Tokenizer: tok, End: []int32{endToken}, MaxContext: 100, Vocab: 257}
-	o.Sampling = sample.Greedy()
+	g := &Generator{Engine: e, Tokenizer: tok, End: []int32{endToken}, MaxContext: 100, Vocab: 257, Defaults: sample.Greedy()}
 	s, err := g.Start(t.Context(), prompts, o)
 	if err != nil {
 		t.Fatal(err)

@@ -83,7 +83,7 @@ func build(config Config) (*Engine, error) {
 // leave with the next step. Whoever stops reading before all have ended must end ctx. Every request has a last event,
 // whatever happens to the engine.
 //
-// Errors are *BadRequest, *TooLong, *QueueFull, ErrDraining, or ctx's own.
+// Errors are *option.Error, *TooLong, *QueueFull, ErrDraining, or ctx's own.
 func (e *Engine) Submit(ctx context.Context, requests ...Request) (*Inbox, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err

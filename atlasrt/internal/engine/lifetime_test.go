@@ -10,6 +10,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/atlas-inference/atlas/atlasrt/internal/option"
 )
 
 // hold makes the first step wait until release is called.
@@ -129,7 +131,7 @@ func TestRequestsOfOneSubmit(t *testing.T) {
 		requests []Request
 		want     error
 	}{
-		{"one is bad", []Request{good, greedy(nil, 1)}, &BadRequest{"prompt", "is empty"}},
+		{"one is bad", []Request{good, greedy(nil, 1)}, option.Invalid(option.Prompt, "is empty")},
 		{"one is too long", []Request{good, greedy([]int32{1}, 400)}, &TooLong{Tokens: 401, Limit: 400}},
 		{"too many", []Request{good, good, good, good}, &QueueFull{Requests: 4, RequestLimit: 3, Tokens: 8, TokenLimit: 20}},
 		{"too many tokens", []Request{good, greedy(make([]int32, 19), 1)}, &QueueFull{Requests: 2, RequestLimit: 3, Tokens: 21, TokenLimit: 20}},

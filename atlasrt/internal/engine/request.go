@@ -12,9 +12,9 @@ package engine
 
 import (
 	"errors"
-	"fmt"
 	"slices"
 
+	"github.com/atlas-inference/atlas/atlasrt/internal/option"
 	"github.com/atlas-inference/atlas/atlasrt/internal/sample"
 	"github.com/atlas-inference/atlas/atlasrt/internal/sched"
 )
@@ -70,42 +70,28 @@ type QueueFull = sched.QueueFull
 // TooLong is returned by Submit for a request whose prompt and new tokens can never fit.
 type TooLong = sched.TooLong
 
-// BadRequest is returned by Submit for a field out of range. Field is its name in the OpenAI API.
-type BadRequest struct{ Field, Reason string }
-
-func (e *BadRequest) Error() string { return e.Field + " " + e.Reason }
-
-// check reports the first field out of range as a *BadRequest.
+// check reports the first field out of range as an *option.Error.
 func (r *Request) check(vocab int32) error {
-	bad := func(field, format string, values ...any) error {
-		return &BadRequest{field, fmt.Sprintf(format, values...)}
-	}
 	switch {
 	case len(r.Prompt) == 0:
-		return bad("prompt", "is empty")
+		return option.Invalid(option.Prompt, "is empty")
 	case r.MaxTokens < 1:
-		return bad("max_tokens", "is %d, must be at least 1", r.MaxTokens)
+		return option.Invalid(option.MaxTokens, "is %d, must be at least 1", r.MaxTokens)
 	case r.MinTokens < 0 || r.MinTokens > r.MaxTokens:
-		return bad("min_tokens", "is %d, must be from 0 to max_tokens, which is %d", r.MinTokens, r.MaxTokens)
+		return option.Invalid(option.MinTokens, "is %d, must be from 0 to the most tokens of the answer, which is %d", r.MinTokens, r.MaxTokens)
 	case len(r.End) > MaxEnds:
-		return bad("stop_token_ids", "has %d entries, at most %d are allowed", len(r.End), MaxEnds)
+		return option.Invalid(option.StopTokens, "has %d entries, at most %d are allowed", len(r.End), MaxEnds)
 	case len(r.Sampling.LogitBias) > MaxBiases:
-		return bad("logit_bias", "has %d entries, at most %d are allowed", len(r.Sampling.LogitBias), MaxBiases)
+		return option.Invalid(option.LogitBias, "has %d entries, at most %d are allowed", len(r.Sampling.LogitBias), MaxBiases)
 	case r.LogProbs < -1 || r.LogProbs > MaxLogProbs:
-		return bad("top_logprobs", "is %d, must be from 0 to %d", r.LogProbs, MaxLogProbs)
+		return option.Invalid(option.TopLogProbs, "is %d, must be from 0 to %d", r.LogProbs, MaxLogProbs)
 	}
 	outside := func(token int32) bool { return token < 0 || token >= vocab }
 	if i := slices.IndexFunc(r.Prompt, outside); i >= 0 {
-		return bad("prompt", "holds token %d, the vocabulary has %d", r.Prompt[i], vocab)
+		return option.Invalid(option.Prompt, "holds token %d, the vocabulary has %d", r.Prompt[i], vocab)
 	}
 	if i := slices.IndexFunc(r.End, outside); i >= 0 {
-		return bad("stop_token_ids", "holds token %d, the vocabulary has %d", r.End[i], vocab)
+		return option.Invalid(option.StopTokens, "holds token %d, the vocabulary has %d", r.End[i], vocab)
 	}
-	if err := r.Sampling.Validate(vocab); err != nil {
-		if field, ok := errors.AsType[*sample.FieldError](err); ok {
-			return &BadRequest{field.Field, field.Reason}
-		}
-		return err
-	}
-	return nil
+	return r.Sampling.Validate(vocab)
 }

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"math"
 	"testing"
+
+	"github.com/atlas-inference/atlas/atlasrt/internal/option"
 )
 
 func TestSubmitRefuses(t *testing.T) {
@@ -20,15 +22,15 @@ func TestSubmitRefuses(t *testing.T) {
 		request Request
 		want    error
 	}{
-		{"empty prompt", with(func(r *Request) { r.Prompt = nil }), &BadRequest{"prompt", ""}},
-		{"token outside", with(func(r *Request) { r.Prompt = []int32{fakeVocab} }), &BadRequest{"prompt", ""}},
-		{"negative token", with(func(r *Request) { r.Prompt = []int32{-1} }), &BadRequest{"prompt", ""}},
-		{"no tokens wanted", with(func(r *Request) { r.MaxTokens = 0 }), &BadRequest{"max_tokens", ""}},
-		{"min over max", with(func(r *Request) { r.MinTokens = 5 }), &BadRequest{"min_tokens", ""}},
-		{"end outside", with(func(r *Request) { r.End = []int32{-1} }), &BadRequest{"stop_token_ids", ""}},
-		{"too many ends", with(func(r *Request) { r.End = make([]int32, MaxEnds+1) }), &BadRequest{"stop_token_ids", ""}},
-		{"too many log-probabilities", with(func(r *Request) { r.LogProbs = MaxLogProbs + 1 }), &BadRequest{"top_logprobs", ""}},
-		{"sampling", with(func(r *Request) { r.Sampling.TopP = 2 }), &BadRequest{"top_p", ""}},
+		{"empty prompt", with(func(r *Request) { r.Prompt = nil }), option.Invalid(option.Prompt, "")},
+		{"token outside", with(func(r *Request) { r.Prompt = []int32{fakeVocab} }), option.Invalid(option.Prompt, "")},
+		{"negative token", with(func(r *Request) { r.Prompt = []int32{-1} }), option.Invalid(option.Prompt, "")},
+		{"no tokens wanted", with(func(r *Request) { r.MaxTokens = 0 }), option.Invalid(option.MaxTokens, "")},
+		{"min over max", with(func(r *Request) { r.MinTokens = 5 }), option.Invalid(option.MinTokens, "")},
+		{"end outside", with(func(r *Request) { r.End = []int32{-1} }), option.Invalid(option.StopTokens, "")},
+		{"too many ends", with(func(r *Request) { r.End = make([]int32, MaxEnds+1) }), option.Invalid(option.StopTokens, "")},
+		{"too many log-probabilities", with(func(r *Request) { r.LogProbs = MaxLogProbs + 1 }), option.Invalid(option.TopLogProbs, "")},
+		{"sampling", with(func(r *Request) { r.Sampling.TopP = 2 }), option.Invalid(option.TopP, "")},
 		{"over the context", with(func(r *Request) { r.MaxTokens = 99 }), &TooLong{Tokens: 101, Limit: 100}},
 		{"largest int", with(func(r *Request) { r.MaxTokens = math.MaxInt }), &TooLong{Tokens: 2 + 1<<30, Limit: 100}},
 		{"over the pool", with(func(r *Request) { r.MaxTokens = 80 }), &TooLong{Tokens: 82, Limit: 81}},
@@ -36,10 +38,10 @@ func TestSubmitRefuses(t *testing.T) {
 	for _, test := range cases {
 		t.Run(test.name, func(t *testing.T) {
 			_, err := f.Submit(t.Context(), test.request)
-			var bad *BadRequest
-			if want, ok := test.want.(*BadRequest); ok {
-				if !errors.As(err, &bad) || bad.Field != want.Field || bad.Reason == "" {
-					t.Errorf("got %v, want a BadRequest about %s", err, want.Field)
+			var bad *option.Error
+			if want, ok := test.want.(*option.Error); ok {
+				if !errors.As(err, &bad) || bad.Option != want.Option || bad.Reason == "" {
+					t.Errorf("got %v, want an error about %s", err, want.Option)
 				}
 			} else if fmt.Sprintf("%T %v", err, err) != fmt.Sprintf("%T %v", test.want, test.want) {
 				t.Errorf("got %T %v, want %T %v", err, err, test.want, test.want)

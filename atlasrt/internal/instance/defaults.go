@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/atlas-inference/atlas/atlasrt/internal/option"
 	"github.com/atlas-inference/atlas/atlasrt/internal/sample"
 )
 
@@ -118,7 +119,7 @@ func number(into **float32, field func(*sample.Params) *float32) func(json.RawMe
 		if n == 0 && field(&p) == &p.TopP {
 			p.TopP = math.SmallestNonzeroFloat32 // the likeliest token alone
 		}
-		if refused, ok := errors.AsType[*sample.FieldError](p.Validate(1)); ok {
+		if refused, ok := errors.AsType[*option.Error](p.Validate(1)); ok {
 			return errors.New(refused.Reason)
 		}
 		*into = new(*field(&p))

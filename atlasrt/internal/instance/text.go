@@ -85,5 +85,5 @@ func (t *Text) note(lines ...string) {
 
 // Generator answers requests in text with an engine that runs this model.
 func (t *Text) Generator(e completion.Engine, l *Loaded) *completion.Generator {
-	return &completion.Generator{Engine: e, Tokenizer: t.Tokenizer, End: t.End, MaxContext: l.Sizes.MaxContext, Vocab: l.Layout.Vocab}
+	return &completion.Generator{Engine: e, Tokenizer: t.Tokenizer, End: t.End, MaxContext: l.Sizes.MaxContext, Vocab: l.Layout.Vocab, Defaults: t.Params()}
 }

@@ -5,8 +5,11 @@
 package sample
 
 import (
-	"fmt"
+	"maps"
 	"math"
+	"slices"
+
+	"github.com/atlas-inference/atlas/atlasrt/internal/option"
 )
 
 // Params choose how one request samples. Start from Defaults or Greedy; the zero value does not validate.
@@ -31,43 +34,39 @@ func Greedy() Params { return Params{TopP: 1, RepetitionPenalty: 1} }
 // IsGreedy says whether the likeliest token is taken each time.
 func (p Params) IsGreedy() bool { return p.Temperature == 0 || p.TopP == 0 }
 
-// FieldError names the parameter that is out of range.
-type FieldError struct{ Field, Reason string }
-
-func (e *FieldError) Error() string { return e.Field + " " + e.Reason }
-
-// Validate reports the first parameter out of range as a *FieldError; vocab is the number of token ids.
+// Validate reports the first parameter out of range as an *option.Error; vocab is the number of token ids.
 func (p Params) Validate(vocab int32) error {
 	ranges := []struct {
-		field    string
+		name     option.Name
 		value    float32
 		low, top float32
 		open     bool // low itself is refused
 	}{
-		{"temperature", p.Temperature, 0, 100, false},
-		{"top_p", p.TopP, 0, 1, false},
-		{"min_p", p.MinP, 0, 1, false},
-		{"repetition_penalty", p.RepetitionPenalty, 0, 100, true},
-		{"frequency_penalty", p.FrequencyPenalty, -100, 100, false},
-		{"presence_penalty", p.PresencePenalty, -100, 100, false},
+		{option.Temperature, p.Temperature, 0, 100, false},
+		{option.TopP, p.TopP, 0, 1, false},
+		{option.MinP, p.MinP, 0, 1, false},
+		{option.RepetitionPenalty, p.RepetitionPenalty, 0, 100, true},
+		{option.FrequencyPenalty, p.FrequencyPenalty, -100, 100, false},
+		{option.PresencePenalty, p.PresencePenalty, -100, 100, false},
 	}
 	for _, r := range ranges {
 		switch {
 		case r.open && !(r.value > r.low && r.value <= r.top):
-			return &FieldError{r.field, fmt.Sprintf("is %g, must be more than %g and at most %g", r.value, r.low, r.top)}
+			return option.Invalid(r.name, "is %g, must be more than %g and at most %g", r.value, r.low, r.top)
 		case !(r.value >= r.low && r.value <= r.top):
-			return &FieldError{r.field, fmt.Sprintf("is %g, must be from %g to %g", r.value, r.low, r.top)}
+			return option.Invalid(r.name, "is %g, must be from %g to %g", r.value, r.low, r.top)
 		}
 	}
 	if p.TopK < 0 {
-		return &FieldError{"top_k", fmt.Sprintf("is %d, must be at least 0", p.TopK)}
+		return option.Invalid(option.TopK, "is %d, must be at least 0", p.TopK)
 	}
-	for token, bias := range p.LogitBias {
+	for _, token := range slices.Sorted(maps.Keys(p.LogitBias)) { // so that the same one is blamed each time
+		bias := p.LogitBias[token]
 		if token < 0 || token >= vocab {
-			return &FieldError{"logit_bias", fmt.Sprintf("names token %d, the vocabulary has %d", token, vocab)}
+			return option.Invalid(option.LogitBias, "names token %d, the vocabulary has %d", token, vocab)
 		}
 		if math.IsNaN(float64(bias)) || math.IsInf(float64(bias), 1) {
-			return &FieldError{"logit_bias", fmt.Sprintf("of token %d is %g, must be a number or -inf", token, bias)}
+			return option.Invalid(option.LogitBias, "of token %d is %g, must be a number or -inf", token, bias)
 		}
 	}
 	return nil

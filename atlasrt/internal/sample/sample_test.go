@@ -7,6 +7,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"github.com/atlas-inference/atlas/atlasrt/internal/option"
 )
 
 var (
@@ -64,11 +66,11 @@ func TestValidate(t *testing.T) {
 	for _, test := range cases {
 		t.Run(test.name, func(t *testing.T) {
 			err := test.params.Validate(10)
-			var field *FieldError
+			var field *option.Error
 			switch {
 			case test.want == "" && err != nil:
 				t.Errorf("%+v: got %v, want no error", test.params, err)
-			case test.want != "" && (!errors.As(err, &field) || field.Field != test.want):
+			case test.want != "" && (!errors.As(err, &field) || string(field.Option) != test.want):
 				t.Errorf("%+v: got %v, want an error about %s", test.params, err, test.want)
 			}
 		})

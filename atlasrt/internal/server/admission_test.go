@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/atlas-inference/atlas/atlasrt/internal/api"
+	"github.com/atlas-inference/atlas/atlasrt/internal/api/openai"
 )
 
 func limited(t *testing.T, change func(*Limits)) *admission {
@@ -101,7 +102,7 @@ func TestWaitingForRoom(t *testing.T) {
 		t.Errorf("once there is room: %v", err)
 	}
 	v.leave()
-	if e := problem(errFull); e.Status != 503 || e.RetryAfter == 0 || e.Code != "server_overloaded" || e.Limit != api.LimitBytes {
+	if e := problem(errFull, openai.Chat{}); e.Kind != api.KindOverload || e.RetryAfter == 0 || e.Hit != api.LimitBytes {
 		t.Errorf("clients are told %+v", e)
 	}
 }

@@ -17,47 +17,30 @@ import (
 	"github.com/atlas-inference/atlas/atlasrt/internal/metrics"
 )
 
-// answer writes in one dialect: as a stream, or as a whole.
-type answer interface {
-	Append(b []byte, events []chat.Event) []byte
-	Add(events []chat.Event)
-	Body() []byte
-}
-
-// exchange is a request that was understood, and its answer on the way.
-type exchange struct {
-	api.Generation
-	prompts []completion.Prompt
-	input   string // the field that prompts come from
-	answer  answer
-	arrived time.Time
-}
-
 // serve answers a request to its end.
 func (s *Server) serve(c *gin.Context, x *exchange) {
-	s.metrics.Admitted(x.Options.Choices, min(x.Options.MaxTokens, s.config.Generator.MaxContext))
+	g := x.model.Generator
+	s.metrics.Admitted(x.Options.Choices, min(x.Options.MaxTokens, g.MaxContext))
 	e := entryOf(c)
 	e.model, e.usage.Prompt = x.Model, x.tokens()
 	ctx, cancel := context.WithTimeoutCause(c.Request.Context(), s.limits.RequestTime, errDeadline)
 	defer cancel()
-	stream, err := s.config.Generator.Start(ctx, x.prompts, x.Options)
+	stream, err := g.Start(ctx, x.prompts, x.Options)
+	if full, ok := errors.AsType[*engine.QueueFull](err); ok && x.neverFits(full) {
+		err = api.TooMuch(api.LimitQueue, x.inputField(), "This request asks for %d answers to %d tokens of %s, but only %d answers and %d tokens may wait here at a time; ask for fewer.",
+			x.Choices(), x.tokens(), x.inputField(), full.RequestLimit, full.TokenLimit)
+	}
 	if err != nil {
-		if p := problem(err); p.Limit == api.LimitContext {
-			p.Param, err = x.input, p
-		}
-		if full, ok := errors.AsType[*engine.QueueFull](err); ok && x.neverFits(full) {
-			err = api.TooMuch(api.LimitQueue, x.input, "This request asks for %d answers to %d tokens of %s, but only %d answers and %d tokens may wait here at a time; ask for fewer.",
-				len(x.prompts)*x.Options.Choices, x.tokens(), x.input, full.RequestLimit, full.TokenLimit)
-		}
 		s.end(c, err)
 		return
 	}
 	defer stream.Close()
+	answer := x.dialect.Answer(x.Request, api.Head{ID: newID(""), Created: time.Now().Unix(), Model: x.Model})
 	clock := newClock(s.metrics, x)
 	if x.Stream {
-		err = s.stream(ctx, c, x, stream, clock)
+		err = s.stream(ctx, c, answer, stream, clock)
 	} else {
-		err = s.whole(ctx, c, x, stream, clock)
+		err = s.whole(ctx, c, answer, stream, clock)
 	}
 	e.usage, e.first, e.finish = stream.Usage(), clock.first, reasons(clock.ended)
 	if err != nil {
@@ -78,18 +61,18 @@ func (x *exchange) tokens() (n int) {
 
 // neverFits tells whether a queue that was full is too small for this request even when nobody else waits: to try again is no use.
 func (x *exchange) neverFits(full *engine.QueueFull) bool {
-	return len(x.prompts)*x.Options.Choices > full.RequestLimit || x.tokens()*x.Options.Choices > full.TokenLimit
+	return x.Choices() > full.RequestLimit || x.tokens()*x.Options.Choices > full.TokenLimit
 }
 
 // stream writes events as tokens come.
-func (s *Server) stream(ctx context.Context, c *gin.Context, x *exchange, from *completion.Stream, clock *clock) error {
+func (s *Server) stream(ctx context.Context, c *gin.Context, to api.Answer, from *completion.Stream, clock *clock) error {
 	if err := s.startEvents(c); err != nil {
 		return lost(err)
 	}
 	var buffer []byte
 	return s.follow(ctx, from, func(events []chat.Event) error {
 		clock.tick(events)
-		buffer = x.answer.Append(buffer[:0], events)
+		buffer = to.Append(buffer[:0], events)
 		return lost(s.send(c, buffer))
 	}, func() error { return lost(s.send(c, api.AppendPing(buffer[:0]))) })
 }
@@ -106,16 +89,16 @@ func lost(err error) error {
 }
 
 // whole writes the answer once it is complete.
-func (s *Server) whole(ctx context.Context, c *gin.Context, x *exchange, from *completion.Stream, clock *clock) error {
+func (s *Server) whole(ctx context.Context, c *gin.Context, to api.Answer, from *completion.Stream, clock *clock) error {
 	err := s.follow(ctx, from, func(events []chat.Event) error {
 		clock.tick(events)
-		x.answer.Add(events)
+		to.Add(events)
 		return nil
 	}, func() error { return nil })
 	if err != nil {
 		return err
 	}
-	s.write(c, 200, jsonType, x.answer.Body())
+	s.write(c, 200, jsonType, to.Body())
 	return nil
 }
 

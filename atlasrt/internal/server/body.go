@@ -30,10 +30,10 @@ type body struct {
 func (s *Server) body(c *gin.Context) (*body, error) {
 	r := c.Request
 	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != jsonType {
-		return nil, &api.Error{Status: 415, Type: api.TypeInvalid, Code: "unsupported_media_type", Message: "The Content-Type must be application/json."}
+		return nil, &api.Error{Kind: api.KindMediaType, Message: "The Content-Type must be application/json."}
 	}
 	if encoding := r.Header.Get("Content-Encoding"); encoding != "" && encoding != "identity" {
-		return nil, &api.Error{Status: 415, Type: api.TypeInvalid, Code: "unsupported_encoding", Message: "A compressed body is not supported; leave Content-Encoding out."}
+		return nil, &api.Error{Kind: api.KindEncoding, Message: "A compressed body is not supported; leave Content-Encoding out."}
 	}
 	if r.ContentLength > s.limits.BodyBytes {
 		c.Header("Connection", "close")
@@ -59,7 +59,7 @@ func (s *Server) body(c *gin.Context) (*body, error) {
 }
 
 func (s *Server) bodyTooLarge() error {
-	return &api.Error{Status: 413, Type: api.TypeInvalid, Code: "request_too_large", Limit: api.LimitBody,
+	return &api.Error{Kind: api.KindLargeBody, Hit: api.LimitBody,
 		Message: "The body is larger than the " + strconv.FormatInt(s.limits.BodyBytes, 10) + " bytes that this server takes."}
 }
 
@@ -114,7 +114,7 @@ func (s *Server) read(c *gin.Context, v *visit) ([]byte, error) {
 	}
 	c.Header("Connection", "close")
 	if errors.Is(err, os.ErrDeadlineExceeded) {
-		return nil, &api.Error{Status: 408, Type: api.TypeTimeout, Code: "request_timeout", Limit: api.LimitTime, Message: "The body took too long to arrive."}
+		return nil, &api.Error{Kind: api.KindSlowBody, Hit: api.LimitTime, Message: "The body took too long to arrive."}
 	}
 	return nil, api.Invalid("", "The body could not be read to its end.")
 }

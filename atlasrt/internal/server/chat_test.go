@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/atlas-inference/atlas/atlasrt/internal/engine"
+	"github.com/atlas-inference/atlas/atlasrt/internal/option"
+	"github.com/atlas-inference/atlas/atlasrt/internal/sample"
 )
 
 func TestChatAnswersAsAWhole(t *testing.T) {
@@ -160,7 +162,7 @@ func TestStopStrings(t *testing.T) {
 // What the client wrote reaches the engine, and what it left out is the checkpoint's (T028, T032, T033).
 func TestSamplingReachesTheEngine(t *testing.T) {
 	r := newRig(t, answering, func(c *Config) {
-		c.Defaults.TopP, c.Defaults.Temperature, c.Defaults.RepetitionPenalty, c.Defaults.TopK = 0.9, 0.6, 1, 20
+		c.Model.Generator.Defaults = sample.Params{TopP: 0.9, Temperature: 0.6, RepetitionPenalty: 1, TopK: 20}
 	})
 	r.engine.seen = make(chan engine.Request, 8)
 	ask := func(options string) engine.Request {
@@ -262,7 +264,7 @@ func TestEngineErrors(t *testing.T) {
 		{&engine.QueueFull{RequestLimit: 8, TokenLimit: 3}, 400, "invalid_value", ""}, // never would there be room
 		{engine.ErrDraining, 503, "model_not_ready", "5"},
 		{&engine.TooLong{Tokens: 9, Limit: 8}, 400, "context_length_exceeded", ""},
-		{&engine.BadRequest{Field: "top_k", Reason: "is odd"}, 400, "invalid_value", ""},
+		{option.Invalid(option.TopK, "is odd"), 400, "invalid_value", ""},
 		{errors.New("/secret/path 0xdeadbeef"), 500, "engine_error", ""},
 	}
 	for _, c := range cases {

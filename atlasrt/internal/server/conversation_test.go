@@ -41,7 +41,7 @@ func TestConversationsReachTheEngine(t *testing.T) {
 	r := newRig(t, func(request engineRequest) reply {
 		asked <- tok.Decode(request.Prompt, false)
 		return reply{text: "ok"}
-	}, func(c *Config) { c.Template = textTemplate{template, tok} })
+	}, func(c *Config) { c.Model.Template = textTemplate{template, tok} })
 	cases := []struct{ body, want string }{
 		{`"messages":[{"role":"developer","content":"s"},{"role":"user","content":"u"}]`, "<|system|>s<|end|><|user|>u<|end|><|assistant|>"},
 		{`"messages":[{"role":"user","content":"u"},{"role":"assistant","content":"a"}]`, "<|user|>u<|end|><|assistant|>a<|end|><|assistant|>"},

@@ -250,8 +250,8 @@ func newRig(t testing.TB, script func(engine.Request) reply, change func(*Config
 	tok := byteTokenizer(t)
 	fake := &fakeEngine{reply: script}
 	c := Config{
-		ModelName: "tiny", Aliases: []string{"org/alias"}, Engine: fake, Template: fakeTemplate{tok},
-		Generator: &completion.Generator{Engine: fake, Tokenizer: tok, End: []int32{endToken}, MaxContext: maxContext, Vocab: vocabulary},
+		Model: Model{Name: "tiny", Aliases: []string{"org/alias"}, Engine: fake, Template: fakeTemplate{tok},
+			Generator: &completion.Generator{Engine: fake, Tokenizer: tok, End: []int32{endToken}, MaxContext: maxContext, Vocab: vocabulary, Defaults: sample.Defaults()}},
 	}
 	if change != nil {
 		change(&c)

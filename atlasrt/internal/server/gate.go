@@ -17,6 +17,7 @@ import (
 	"golang.org/x/net/netutil"
 
 	"github.com/atlas-inference/atlas/atlasrt/internal/api"
+	"github.com/atlas-inference/atlas/atlasrt/internal/api/openai"
 	"github.com/atlas-inference/atlas/atlasrt/internal/halfclose"
 )
 
@@ -70,7 +71,7 @@ func (g *Gate) listening() {
 	if s.config.Ready != nil {
 		s.config.Ready()
 	}
-	g.log.Info("listening", "address", g.address, "model", s.config.ModelName, "keys", len(s.keys))
+	g.log.Info("listening", "address", g.address, "model", s.config.Model.Name, "keys", len(s.keys))
 }
 
 // Serve takes requests from a listener, which it closes, until ctx is done. Then the server drains, if there is one: new
@@ -143,12 +144,13 @@ func (g *Gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // loading is what a path answers while there is no server: the process lives, and nothing else works.
 func loading(path string) (status int, body []byte) {
-	e := &api.Error{Status: http.StatusServiceUnavailable, Type: api.TypeServer, Code: "model_not_ready", Message: "The model is still being loaded; try again later."}
 	switch path {
 	case "/livez", "/live":
 		return http.StatusOK, []byte(healthy)
 	case "/health", "/readyz", "/ready":
-		e.Type, e.Code, e.Message = unavailable, "loading", "Loading model"
+		return http.StatusServiceUnavailable, unavailable("loading", "Loading model")
 	}
-	return e.Status, e.Body()
+	e := &api.Error{Kind: api.KindLoading, Message: "The model is still being loaded; try again later."}
+	status, _, body = openai.Chat{}.Problem(e)
+	return status, body
 }

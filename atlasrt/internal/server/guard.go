@@ -40,25 +40,26 @@ func (s *Server) recover(c *gin.Context) {
 		s.log.Error("a request panicked", "id", c.Writer.Header().Get(requestID), "type", fmt.Sprintf("%T", value), "stack", string(debug.Stack()))
 		s.metrics.Rejected(metrics.Panic)
 		entryOf(c).failure = string(metrics.Panic)
-		e := &api.Error{Status: 500, Type: api.TypeServer, Code: "internal_error", Message: "The server failed to answer this request."}
+		e := &api.Error{Kind: api.KindInternal, Message: "The server failed to answer this request."}
 		if !c.Writer.Written() {
-			s.write(c, e.Status, jsonType, e.Body())
+			status, _, body := s.dialect(c).Problem(e)
+			s.write(c, status, jsonType, body)
 		} else if c.Writer.Header().Get("Content-Type") == eventType {
-			_ = s.send(c, api.AppendError(nil, e))
+			_ = s.send(c, s.dialect(c).AppendProblem(nil, e))
 		}
 		c.Abort()
 	}()
 	c.Next()
 }
 
-// authorize asks for a key on all routes but the open ones, also on those that do not exist.
-func (s *Server) authorize(open map[string]bool) gin.HandlerFunc {
+// authorize asks for a key on keyed routes, also on those that do not exist.
+func (s *Server) authorize(to map[string]access) gin.HandlerFunc {
 	return func(c *gin.Context) {
-		if len(s.keys) == 0 || open[c.FullPath()] || s.authorized(c.Request.Header.Values("Authorization")) {
+		if len(s.keys) == 0 || to[c.FullPath()] != keyed || s.authorized(c.Request.Header.Values("Authorization")) {
 			return
 		}
 		c.Header("WWW-Authenticate", "Bearer")
-		s.fail(c, &api.Error{Status: 401, Type: api.TypeAuth, Code: "invalid_api_key",
+		s.fail(c, &api.Error{Kind: api.KindKey,
 			Message: "The API key is missing or wrong; send it as Authorization: Bearer KEY."})
 		c.Abort()
 	}

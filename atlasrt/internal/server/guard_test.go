@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/atlas-inference/atlas/atlasrt/internal/completion"
 	"github.com/atlas-inference/atlas/atlasrt/internal/engine"
 )
 
@@ -22,7 +23,7 @@ func TestKeys(t *testing.T) {
 			ok            bool
 		}{{"", false}, {"Bearer third", false}, {"Bearer ", false}, {"Basic first", false}, {"first", false}, {"Bearer first", true}, {"bearer second", true}} {
 			got := r.do(route.method, path, "", "Authorization", c.authorization)
-			if refused := got.status == 401; refused != (!c.ok && !route.open) {
+			if refused := got.status == 401; refused != (!c.ok && route.access == keyed) {
 				t.Errorf("%s %s with %q: %d", route.method, path, c.authorization, got.status)
 			} else if refused && (at(object(t, got.body), "error", "code") != "invalid_api_key" || got.header.Get("WWW-Authenticate") != "Bearer") {
 				t.Errorf("%s %s: %v %s", route.method, path, got.header, got.body)
@@ -190,9 +191,10 @@ func TestNewRefuses(t *testing.T) {
 	r := newRig(t, answering, nil)
 	good := r.server.config
 	cases := map[string]func(*Config){
-		"no model":       func(c *Config) { c.ModelName = "" },
-		"no generator":   func(c *Config) { c.Generator = nil },
-		"no engine":      func(c *Config) { c.Engine = nil },
+		"no model":       func(c *Config) { c.Model.Name = "" },
+		"no generator":   func(c *Config) { c.Model.Generator = nil },
+		"no engine":      func(c *Config) { c.Model.Engine = nil },
+		"no defaults":    func(c *Config) { c.Model.Generator = &completion.Generator{Vocab: vocabulary} },
 		"empty key":      func(c *Config) { c.Keys = []string{""} },
 		"address":        func(c *Config) { c.Addr = "here" },
 		"no host":        func(c *Config) { c.Hosts = []string{"[]:80"} },

@@ -56,13 +56,13 @@ func ownName(name string) bool {
 }
 
 // checkHost refuses foreign names, but on routes of load balancers. Browsers always send a name: who sends none is let in.
-func (s *Server) checkHost(anywhere map[string]bool) gin.HandlerFunc {
+func (s *Server) checkHost(to map[string]access) gin.HandlerFunc {
 	return func(c *gin.Context) {
-		if !s.checksHost || c.Request.Host == "" || anywhere[c.FullPath()] {
+		if !s.checksHost || c.Request.Host == "" || to[c.FullPath()] == probe {
 			return
 		}
 		if name := hostName(c.Request.Host); !ownName(name) && !slices.Contains(s.hosts, name) {
-			s.fail(c, &api.Error{Status: 403, Type: api.TypePermission, Code: "host_not_allowed",
+			s.fail(c, &api.Error{Kind: api.KindHost,
 				Message: "This server answers to the names of its own machine only; start it with --hosts NAME to allow the name that you used."})
 			c.Abort()
 		}

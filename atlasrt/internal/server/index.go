@@ -64,7 +64,7 @@ func (i *index) text() string {
 
 // notFound says that there is no such path, and which one may be meant.
 func (s *Server) notFound(c *gin.Context) {
-	e := &api.Error{Status: 404, Type: api.TypeInvalid, Code: "not_found", Message: "There is no such path here; GET / lists those that there are."}
+	e := &api.Error{Kind: api.KindUnknownPath, Message: "There is no such path here; GET / lists those that there are."}
 	if near := nearRoute(c.Request.URL.Path); near != "" {
 		e.Message = "There is no such path here; did you mean " + near + "?"
 	}

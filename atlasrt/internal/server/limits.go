@@ -38,7 +38,7 @@ type Limits struct {
 
 // complete fills in defaults.
 func (l Limits) complete() (Limits, error) {
-	usual := api.DefaultLimits(0)
+	usual := api.DefaultLimits()
 	fill(&l.BodyBytes, 32<<20)
 	fill(&l.InFlightBytes, l.BodyBytes)
 	fill(&l.HeaderBytes, 32<<10)
@@ -79,9 +79,9 @@ func fill[T comparable](field *T, value T) {
 	}
 }
 
-// request is what package api needs to know.
-func (l Limits) request(vocab int32) api.Limits {
-	limits := api.DefaultLimits(vocab)
+// request is what decoders need to know.
+func (l Limits) request() api.Limits {
+	limits := api.DefaultLimits()
 	limits.Messages, limits.Prompts, limits.Choices = l.Messages, l.Prompts, l.Choices
 	limits.Stops, limits.StopBytes, limits.Biases = l.Stops, l.StopBytes, l.Biases
 	return limits

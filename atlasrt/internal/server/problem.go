@@ -1,7 +1,6 @@
 package server
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"strconv"
@@ -9,10 +8,12 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"github.com/atlas-inference/atlas/atlasrt/internal/api"
+	"github.com/atlas-inference/atlas/atlasrt/internal/api/openai"
 	"github.com/atlas-inference/atlas/atlasrt/internal/completion"
 	"github.com/atlas-inference/atlas/atlasrt/internal/engine"
 	"github.com/atlas-inference/atlas/atlasrt/internal/halfclose"
 	"github.com/atlas-inference/atlas/atlasrt/internal/metrics"
+	"github.com/atlas-inference/atlas/atlasrt/internal/option"
 )
 
 // Why the server itself ends a request.
@@ -29,48 +30,60 @@ const (
 	retryDrain = 5
 )
 
-// problem is what a client is told of an error: the one place that knows both sides.
-func problem(err error) *api.Error {
+// dialect is how errors of a request's route are written: as OpenAI's where the route has no dialect.
+func (s *Server) dialect(c *gin.Context) api.Errors {
+	if d, ok := s.errors[c.FullPath()]; ok {
+		return d
+	}
+	return openai.Chat{}
+}
+
+// problem is what a client is told of an error: the one place that knows the errors of all packages.
+func problem(err error, of api.Errors) *api.Error {
 	if e, ok := errors.AsType[*api.Error](err); ok {
 		return e
 	}
 	if e, ok := errors.AsType[*completion.TooLong](err); ok {
-		return api.ContextLength(e.Limit, e.Tokens)
+		return tooLong(of, api.Count{Tokens: e.Tokens, Limit: e.Limit})
 	}
 	if e, ok := errors.AsType[*engine.TooLong](err); ok {
-		return api.ContextLength(e.Limit, e.Tokens)
+		return tooLong(of, api.Count{Tokens: e.Tokens, Limit: e.Limit})
 	}
-	if e, ok := errors.AsType[*completion.BadOption](err); ok {
-		return api.Invalid(e.Field, "%s.", e)
-	}
-	if e, ok := errors.AsType[*engine.BadRequest](err); ok {
-		return api.Invalid(e.Field, "%s.", e)
+	if e, ok := errors.AsType[*option.Error](err); ok {
+		return api.InvalidOption(e, of)
 	}
 	if e, ok := errors.AsType[*engine.QueueFull](err); ok {
-		return &api.Error{Status: 429, Type: api.TypeRateLimit, Code: "rate_limit_exceeded", Limit: api.LimitQueue, RetryAfter: retryFull, Message: e.Error()}
+		return &api.Error{Kind: api.KindQueueFull, Hit: api.LimitQueue, RetryAfter: retryFull, Message: e.Error()}
 	}
 	switch {
 	case errors.Is(err, errFull):
-		return &api.Error{Status: 503, Type: api.TypeServer, Code: "server_overloaded", Limit: api.LimitBytes, RetryAfter: retryFull, Message: "The server has too many large requests at the moment; try again later."}
+		return &api.Error{Kind: api.KindOverload, Hit: api.LimitBytes, RetryAfter: retryFull, Message: "The server has too many large requests at the moment; try again later."}
 	case errors.Is(err, engine.ErrDraining), errors.Is(err, errShutdown):
-		return &api.Error{Status: 503, Type: api.TypeServer, Code: "model_not_ready", RetryAfter: retryDrain, Message: "The server is shutting down; try another one, or again later."}
+		return &api.Error{Kind: api.KindDraining, RetryAfter: retryDrain, Message: "The server is shutting down; try another one, or again later."}
 	case errors.Is(err, errDeadline), errors.Is(err, context.DeadlineExceeded):
-		return &api.Error{Status: 504, Type: api.TypeTimeout, Code: "timeout", Limit: api.LimitTime, Final: true,
+		return &api.Error{Kind: api.KindDeadline, Hit: api.LimitTime, Final: true,
 			Message: "The request took longer than this server allows; ask for fewer tokens, or stream them."}
 	}
-	return &api.Error{Status: 500, Type: api.TypeServer, Code: "engine_error", Message: "The engine failed while it answered this request."}
+	return &api.Error{Kind: api.KindEngine, Message: "The engine failed while it answered this request."}
+}
+
+// tooLong says that a prompt leaves no room for an answer.
+func tooLong(of api.Errors, count api.Count) *api.Error {
+	return &api.Error{Kind: api.KindTooLong, Field: of.Field(option.Prompt), Hit: api.LimitContext, Count: count}
 }
 
 // fail answers with an error and counts it. After the first byte of a stream it becomes the last event.
 func (s *Server) fail(c *gin.Context, err error) {
-	e := problem(err)
+	dialect := s.dialect(c)
+	e := problem(err, dialect)
+	status, code, body := dialect.Problem(e)
 	s.count(e)
-	entryOf(c).failure = cmp.Or(e.Code, e.Type)
-	if e.Status == 500 {
-		s.log.Error("request failed", "id", c.Writer.Header().Get(requestID), "status", e.Status, "error", err)
+	entryOf(c).failure = code
+	if e.Kind == api.KindEngine {
+		s.log.Error("request failed", "id", c.Writer.Header().Get(requestID), "status", status, "error", err)
 	}
 	if c.Writer.Written() {
-		_ = s.send(c, api.AppendError(nil, e))
+		_ = s.send(c, dialect.AppendProblem(nil, e))
 		return
 	}
 	if e.RetryAfter > 0 {
@@ -79,28 +92,28 @@ func (s *Server) fail(c *gin.Context, err error) {
 	if e.Final {
 		c.Header("x-should-retry", "false")
 	}
-	s.write(c, e.Status, jsonType, e.Body())
-	if e.Status != 408 {
+	s.write(c, status, jsonType, body)
+	if e.Kind != api.KindSlowBody {
 		s.linger(c)
 	}
 }
 
 func (s *Server) count(e *api.Error) {
-	if e.Limit != "" {
-		s.metrics.LimitHit(e.Limit)
+	if e.Hit != "" {
+		s.metrics.LimitHit(string(e.Hit))
 	}
-	switch {
-	case e.Status == 401 || e.Status == 403:
+	switch e.Kind {
+	case api.KindKey, api.KindHost:
 		s.metrics.Rejected(metrics.Unauthorized)
-	case e.Status == 404 || e.Status == 405:
+	case api.KindUnknownModel, api.KindUnknownPath, api.KindMethod:
 		s.metrics.Rejected(metrics.NotFound)
-	case e.Status == 429 || e.Limit == api.LimitBytes:
+	case api.KindQueueFull, api.KindOverload:
 		s.metrics.Rejected(metrics.QueueFull)
-	case e.Status == 503:
+	case api.KindDraining:
 		s.metrics.Rejected(metrics.Draining)
-	case e.Status == 500:
+	case api.KindEngine:
 		s.metrics.Rejected(metrics.EngineError)
-	case e.Status == 504: // counted as cancelled
+	case api.KindDeadline: // counted as cancelled
 	default:
 		s.metrics.Rejected(metrics.Invalid)
 	}
@@ -129,10 +142,7 @@ func (s *Server) end(c *gin.Context, err error) {
 	entryOf(c).failure = string(cause)
 	if !c.Writer.Written() { // else net/http says 200 with nothing in it
 		c.Header("Connection", "close")
-		e := &api.Error{Status: statusGone, Type: api.TypeInvalid, Code: string(cause), Message: "The client went away before the answer was there."}
-		s.write(c, e.Status, jsonType, e.Body())
+		status, _, body := s.dialect(c).Problem(&api.Error{Kind: api.KindClientGone, Message: "The client went away before the answer was there."})
+		s.write(c, status, jsonType, body)
 	}
 }
-
-// statusGone is what servers use for a request whose client went away.
-const statusGone = 499

@@ -7,39 +7,58 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"github.com/atlas-inference/atlas/atlasrt/internal/api"
+	"github.com/atlas-inference/atlas/atlasrt/internal/api/openai"
 )
 
 // route is one path and method.
 type route struct {
 	method, path string
-	open         bool // needs no key
-	probe        bool // of load balancers: under any name of a host
-	handle       func(*Server, *gin.Context)
+	access       access
+	dialect      api.Dialect                 // of a route that answers requests for text, or
+	handle       func(*Server, *gin.Context) // what another one does; its errors are OpenAI's
 }
+
+// access says who may use a route.
+type access uint8
+
+const (
+	keyed access = iota // who has a key
+	open                // everybody
+	probe               // everybody, under any name of a host: for load balancers
+)
 
 // table is every route that there is.
 func table() []route {
 	const get, post = http.MethodGet, http.MethodPost
 	return []route{
-		{post, "/v1/chat/completions", false, false, (*Server).chat},
-		{post, "/v1/completions", false, false, (*Server).text},
-		{get, "/v1/models", false, false, (*Server).listModels},
-		{get, "/v1/models/*id", false, false, (*Server).showModel},
-		{post, "/chat/completions", false, false, (*Server).chat},
-		{post, "/completions", false, false, (*Server).text},
-		{get, "/models", false, false, (*Server).listModels},
-		{get, "/models/*id", false, false, (*Server).showModel},
-		{post, "/tokenize", false, false, (*Server).tokenize},
-		{post, "/detokenize", false, false, (*Server).detokenize},
-		{get, "/health", true, true, (*Server).ready},
-		{get, "/readyz", true, true, (*Server).ready},
-		{get, "/ready", true, true, (*Server).ready},
-		{get, "/livez", true, true, (*Server).live},
-		{get, "/live", true, true, (*Server).live},
-		{get, "/metrics", false, false, (*Server).scrape},
-		{get, "/version", false, false, (*Server).version},
-		{get, "/", true, false, (*Server).index},
+		{post, "/v1/chat/completions", keyed, openai.Chat{}, nil},
+		{post, "/v1/completions", keyed, openai.Text{}, nil},
+		{get, "/v1/models", keyed, nil, (*Server).listModels},
+		{get, "/v1/models/*id", keyed, nil, (*Server).showModel},
+		{post, "/chat/completions", keyed, openai.Chat{}, nil},
+		{post, "/completions", keyed, openai.Text{}, nil},
+		{get, "/models", keyed, nil, (*Server).listModels},
+		{get, "/models/*id", keyed, nil, (*Server).showModel},
+		{post, "/tokenize", keyed, nil, (*Server).tokenize},
+		{post, "/detokenize", keyed, nil, (*Server).detokenize},
+		{get, "/health", probe, nil, (*Server).ready},
+		{get, "/readyz", probe, nil, (*Server).ready},
+		{get, "/ready", probe, nil, (*Server).ready},
+		{get, "/livez", probe, nil, (*Server).live},
+		{get, "/live", probe, nil, (*Server).live},
+		{get, "/metrics", keyed, nil, (*Server).scrape},
+		{get, "/version", keyed, nil, (*Server).version},
+		{get, "/", open, nil, (*Server).index},
 	}
+}
+
+// serve answers a request of the route.
+func (r *route) serve(s *Server, c *gin.Context) {
+	if r.dialect != nil {
+		s.generate(c, r.dialect)
+		return
+	}
+	r.handle(s, c)
 }
 
 func (s *Server) routes() *gin.Engine {
@@ -48,20 +67,23 @@ func (s *Server) routes() *gin.Engine {
 	router.HandleMethodNotAllowed = true
 	router.RedirectTrailingSlash = false
 	router.ForwardedByClientIP = false
-	open, probe := map[string]bool{}, map[string]bool{}
+	access := map[string]access{}
+	s.errors = map[string]api.Errors{}
 	for _, r := range table() {
-		open[r.path], probe[r.path] = r.open, r.probe
+		if access[r.path] = r.access; r.dialect != nil {
+			s.errors[r.path] = r.dialect
+		}
 	}
-	router.Use(s.identify, s.observe, s.recover, s.checkHost(probe), s.crossOrigin, s.authorize(open))
+	router.Use(s.identify, s.observe, s.recover, s.checkHost(access), s.crossOrigin, s.authorize(access))
 	for _, r := range table() {
-		router.Handle(r.method, r.path, func(c *gin.Context) { r.handle(s, c) })
+		router.Handle(r.method, r.path, func(c *gin.Context) { r.serve(s, c) })
 		if r.method == http.MethodGet {
-			router.Handle(http.MethodHead, r.path, func(c *gin.Context) { r.handle(s, c) })
+			router.Handle(http.MethodHead, r.path, func(c *gin.Context) { r.serve(s, c) })
 		}
 	}
 	router.NoRoute(s.notFound)
 	router.NoMethod(func(c *gin.Context) {
-		s.fail(c, &api.Error{Status: 405, Type: api.TypeInvalid, Code: "method_not_allowed",
+		s.fail(c, &api.Error{Kind: api.KindMethod,
 			Message: "This path does not take that method; the Allow header lists those that it takes."})
 	})
 	return router

@@ -1,6 +1,7 @@
-// Package server speaks HTTP: it routes requests of the OpenAI API to a generator, and streams or returns the answers.
+// Package server speaks HTTP: it routes requests to a model's generator, and streams or returns the answers. What requests,
+// answers and errors look like is the dialect's of their route (package api).
 //
-// Every response carries x-request-id, every error the body of the OpenAI API. A client that goes away cancels its request. A
+// Every response carries x-request-id. A client that goes away cancels its request. A
 // panic fails one request. Nothing here reads flags or the environment; prompts are never logged. Goroutines that a request
 // starts end with its context.
 package server
@@ -21,26 +22,9 @@ import (
 	"github.com/rs/cors"
 
 	"github.com/atlas-inference/atlas/atlasrt/internal/api"
-	"github.com/atlas-inference/atlas/atlasrt/internal/chat"
-	"github.com/atlas-inference/atlas/atlasrt/internal/completion"
-	"github.com/atlas-inference/atlas/atlasrt/internal/engine"
+	"github.com/atlas-inference/atlas/atlasrt/internal/api/openai"
 	"github.com/atlas-inference/atlas/atlasrt/internal/metrics"
-	"github.com/atlas-inference/atlas/atlasrt/internal/sample"
 )
-
-// Template turns a conversation into the tokens of a prompt. now is what templates print as the date. More tokens than limit
-// are a *tokenizer.TooLong, and the work ends soon after ctx does. Other errors are the client's fault and shown to it.
-type Template interface {
-	Prompt(ctx context.Context, request *chat.Request, now time.Time, limit int) ([]int32, error)
-}
-
-// Engine is what the server asks about the engine behind its generator; *engine.Engine is one.
-type Engine interface {
-	Stats() engine.Stats
-	Heartbeat() time.Time
-	Err() error
-	Drain(ctx context.Context) error
-}
 
 // Config says what is served, and how. Fields without a default must be set.
 type Config struct {
@@ -50,13 +34,7 @@ type Config struct {
 
 	Origins []string // of web pages that may use the API from a browser, as scheme://host:port; "*" is all, none is none
 
-	ModelName string   // that clients ask for, and label of metrics
-	Aliases   []string // further names for it
-
-	Generator *completion.Generator
-	Template  Template // of conversations; nil: the chat route refuses
-	Engine    Engine
-	Defaults  sample.Params // where a request says nothing; sample.Defaults()
+	Model Model // must be given; see Check
 
 	Version string       // that GET /version shows; "unknown"
 	Log     *slog.Logger // one line for each request, without its contents; nobody
@@ -69,11 +47,8 @@ func (c *Config) Check() error {
 	if slices.Contains(c.Keys, "") {
 		return errors.New("server: an API key is empty (leave it out, or no key at all is needed)")
 	}
-	names := append([]string{c.ModelName}, c.Aliases...)
-	for i, name := range names {
-		if name == "" || slices.Contains(names[:i], name) {
-			return fmt.Errorf("server: the model's name %q is empty or given twice (name it once)", name)
-		}
+	if err := c.Model.check(); err != nil {
+		return err
 	}
 	if _, _, err := allowedHosts(cmp.Or(c.Addr, defaultAddr), c.Hosts); err != nil {
 		return err
@@ -93,13 +68,14 @@ type Server struct {
 	log     *slog.Logger
 	metrics *metrics.Metrics
 	router  *gin.Engine
+	errors  map[string]api.Errors // how routes that answer in a dialect say what went wrong
 
 	admission *admission
 
 	keys     [][sha256.Size]byte
 	hosts    []string   // allowed, beside those of this machine
 	origins  *cors.Cors // nil: browsers keep pages of other origins away
-	models   []api.Model
+	models   []openai.Model
 	draining atomic.Bool
 
 	checksHost bool
@@ -107,26 +83,26 @@ type Server struct {
 
 // New makes a server that does not listen yet.
 func New(c Config) (*Server, error) {
-	if c.ModelName == "" || c.Generator == nil || c.Engine == nil {
-		return nil, errors.New("server: ModelName, Generator and Engine must be given")
+	if c.Model.Name == "" || c.Model.Generator == nil || c.Model.Engine == nil {
+		return nil, errors.New("server: the model's Name, Generator and Engine must be given")
 	}
 	if err := c.Check(); err != nil {
 		return nil, err
 	}
+	if err := c.Model.Generator.Defaults.Validate(c.Model.Generator.Vocab); err != nil {
+		return nil, fmt.Errorf("server: the model's default %w", err)
+	}
 	c.Addr = cmp.Or(c.Addr, defaultAddr)
 	c.Version = cmp.Or(c.Version, "unknown")
-	if c.Defaults.RepetitionPenalty == 0 { // the zero value is no valid choice
-		c.Defaults = sample.Defaults()
-	}
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
-	fill(&c.Limits.CountTokens, max(countTokens, c.Generator.MaxContext))
+	fill(&c.Limits.CountTokens, max(countTokens, c.Model.Generator.MaxContext))
 	limits, err := c.Limits.complete()
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{config: c, limits: limits, request: limits.request(c.Generator.Vocab), log: c.Log, metrics: metrics.New(c.ModelName, c.Engine), admission: newAdmission(limits)}
+	s := &Server{config: c, limits: limits, request: limits.request(), log: c.Log, metrics: metrics.New(c.Model.Name, c.Model.Engine), admission: newAdmission(limits)}
 	for _, key := range c.Keys {
 		s.keys = append(s.keys, sha256.Sum256([]byte(key)))
 	}
@@ -137,8 +113,8 @@ func New(c Config) (*Server, error) {
 		return nil, err
 	}
 	created := time.Now().Unix()
-	for _, name := range append([]string{c.ModelName}, c.Aliases...) {
-		s.models = append(s.models, api.NewModel(name, created, c.Generator.MaxContext))
+	for _, name := range c.Model.names() {
+		s.models = append(s.models, openai.NewModel(name, created, c.Model.Generator.MaxContext))
 	}
 	s.router = s.routes()
 	return s, nil
@@ -166,17 +142,12 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 // drain refuses new requests and those that wait, and lets running ones end.
 func (s *Server) drain(cancel context.CancelCauseFunc) {
 	s.draining.Store(true)
-	stats := s.config.Engine.Stats()
+	stats := s.config.Model.Engine.Stats()
 	s.log.Info("draining", "running", stats.Running, "turned_away", stats.Waiting, "seconds", s.limits.Drain.Seconds())
 	ctx, stop := context.WithTimeout(context.Background(), s.limits.Drain)
 	defer stop()
-	if err := s.config.Engine.Drain(ctx); err != nil {
+	if err := s.config.Model.Engine.Drain(ctx); err != nil {
 		s.log.Warn("cancelling what still runs", "error", err)
 		cancel(errShutdown)
 	}
-}
-
-// knows tells whether a model of that name is served. No name means the first one.
-func (s *Server) knows(model string) bool {
-	return model == "" || slices.ContainsFunc(s.models, func(m api.Model) bool { return m.ID == model })
 }

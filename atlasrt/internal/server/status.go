@@ -1,16 +1,18 @@
 package server
 
 import (
+	"net/http"
 	"strings"
 	"time"
 
 	"github.com/gin-gonic/gin"
 
 	"github.com/atlas-inference/atlas/atlasrt/internal/api"
+	"github.com/atlas-inference/atlas/atlasrt/internal/api/openai"
 )
 
 // listModels answers GET /v1/models.
-func (s *Server) listModels(c *gin.Context) { s.write(c, 200, jsonType, api.ModelsBody(s.models)) }
+func (s *Server) listModels(c *gin.Context) { s.write(c, 200, jsonType, openai.ModelsBody(s.models)) }
 
 // showModel answers GET /v1/models/{id}, where an id may have slashes.
 func (s *Server) showModel(c *gin.Context) {
@@ -48,26 +50,27 @@ func (s *Server) ready(c *gin.Context) {
 
 // sick is why only a restart can help, empty where none is needed.
 func (s *Server) sick() string {
-	if s.config.Engine.Err() != nil {
+	if s.config.Model.Engine.Err() != nil {
 		return "device_failed"
 	}
-	if time.Since(s.config.Engine.Heartbeat()) > s.limits.StepTime {
+	if time.Since(s.config.Model.Engine.Heartbeat()) > s.limits.StepTime {
 		return "engine_stuck"
 	}
 	return ""
 }
 
-// What the routes of load balancers answer.
-const (
-	healthy     = `{"status":"ok"}`
-	unavailable = "unavailable_error" // type of errors
-)
+// healthy is what the routes of load balancers answer while all is well.
+const healthy = `{"status":"ok"}`
+
+// unavailable is what they answer otherwise, with the status 503.
+func unavailable(reason, message string) []byte {
+	return openai.ErrorBody(message, "unavailable_error", "", reason)
+}
 
 func (s *Server) report(c *gin.Context, reason string) {
 	if reason == "" {
-		s.write(c, 200, jsonType, []byte(healthy))
+		s.write(c, http.StatusOK, jsonType, []byte(healthy))
 		return
 	}
-	e := &api.Error{Status: 503, Type: unavailable, Code: reason, Message: "The server is not available: " + reason + "."}
-	s.write(c, e.Status, jsonType, e.Body())
+	s.write(c, http.StatusServiceUnavailable, jsonType, unavailable(reason, "The server is not available: "+reason+"."))
 }

@@ -204,7 +204,7 @@ func TestClientsThatLeave(t *testing.T) {
 func TestClientsThatStopReading(t *testing.T) {
 	r := newRig(t, func(engineRequest) reply { return reply{text: strings.Repeat("x", 1<<17)} }, func(c *Config) {
 		c.Limits.WriteTime = 50 * time.Millisecond
-		c.Generator.MaxContext = 1 << 18
+		c.Model.Generator.MaxContext = 1 << 18
 	})
 	body := strings.Replace(hello, "}]", `}],"stream":true`, 1)
 	conn := r.dial(rawHead + fmt.Sprintf("Content-Length: %d\r\n\r\n%s", len(body), body))

@@ -6,6 +6,7 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"github.com/atlas-inference/atlas/atlasrt/internal/api"
+	"github.com/atlas-inference/atlas/atlasrt/internal/api/openai"
 	"github.com/atlas-inference/atlas/atlasrt/internal/tokenizer"
 )
 
@@ -17,9 +18,10 @@ func (s *Server) tokenize(c *gin.Context) {
 		return
 	}
 	defer b.leave()
-	r, err := api.DecodeTokenize(b.text, s.request)
-	if err == nil && !s.knows(r.Model) {
-		err = api.UnknownModel(r.Model)
+	r, err := openai.DecodeTokenize(b.text, s.request)
+	var m *Model
+	if err == nil {
+		m, err = s.model(r.Model)
 	}
 	if err != nil {
 		s.fail(c, err)
@@ -29,10 +31,10 @@ func (s *Server) tokenize(c *gin.Context) {
 	var tokens []int32
 	field := "prompt"
 	if r.Chat == nil {
-		tokens, err = s.config.Generator.Encode(b.ctx, r.Text, r.Special, s.limits.CountTokens)
+		tokens, err = m.Generator.Encode(b.ctx, r.Text, r.Special, s.limits.CountTokens)
 	} else {
 		field = "messages"
-		tokens, err = s.render(b.ctx, r.Chat, s.limits.CountTokens)
+		tokens, err = m.render(b.ctx, r.Chat, field, s.limits.CountTokens)
 	}
 	if e, ok := errors.AsType[*tokenizer.TooLong](err); ok {
 		err = api.TooMuch(api.LimitTokens, field, "%s has at least %d tokens; this route counts up to %d.", field, e.AtLeast, e.Limit)
@@ -41,8 +43,8 @@ func (s *Server) tokenize(c *gin.Context) {
 		s.end(c, err)
 		return
 	}
-	g := s.config.Generator
-	answer := api.TokenizeBody(r, tokens, g.MaxContext, g.Tokenizer.TokenBytes)
+	g := m.Generator
+	answer := openai.TokenizeBody(r, tokens, g.MaxContext, g.Tokenizer.TokenBytes)
 	b.leave()
 	s.write(c, 200, jsonType, answer)
 }
@@ -55,10 +57,13 @@ func (s *Server) detokenize(c *gin.Context) {
 		return
 	}
 	defer b.leave()
-	t := s.config.Generator.Tokenizer
-	r, err := api.DecodeDetokenize(b.text, int32(t.VocabSize()))
-	if err == nil && !s.knows(r.Model) {
-		err = api.UnknownModel(r.Model)
+	r, err := openai.DecodeDetokenize(b.text)
+	var m *Model
+	if err == nil {
+		m, err = s.model(r.Model)
+	}
+	if err == nil {
+		err = unknownToken(m.Generator.Tokenizer, r.Tokens)
 	}
 	if err == nil && len(r.Tokens) > s.limits.CountTokens {
 		err = api.TooMuch(api.LimitTokens, "tokens", "tokens has %d entries, at most %d are allowed.", len(r.Tokens), s.limits.CountTokens)
@@ -68,7 +73,17 @@ func (s *Server) detokenize(c *gin.Context) {
 		return
 	}
 	s.metrics.UnknownFields(r.Unknown)
-	answer := api.DetokenizeBody(t.Decode(r.Tokens, false))
+	answer := openai.DetokenizeBody(m.Generator.Tokenizer.Decode(r.Tokens, false))
 	b.leave()
 	s.write(c, 200, jsonType, answer)
+}
+
+// unknownToken refuses tokens that a tokenizer has no text for.
+func unknownToken(t *tokenizer.Tokenizer, tokens []int32) error {
+	for _, token := range tokens {
+		if token < 0 || int(token) >= t.VocabSize() {
+			return api.Invalid("tokens", "tokens holds token %d, the vocabulary has %d.", token, t.VocabSize())
+		}
+	}
+	return nil
 }

@@ -1,23 +1,24 @@
-package api
+package openai
 
 import (
 	"fmt"
 	"strings"
 
+	"github.com/atlas-inference/atlas/atlasrt/internal/api"
 	"github.com/atlas-inference/atlas/atlasrt/internal/chat"
 	"github.com/atlas-inference/atlas/atlasrt/internal/jsontree"
 )
 
-// TextAnswer writes the answer to a completions request: either as a stream, token by token, or as a whole. Use one way
-// only.
-type TextAnswer struct {
-	head    Head
+// textAnswer writes the answer to a completions request.
+type textAnswer struct {
+	head    api.Head
+	each    int // choices to each prompt
 	events  events
 	echoes  map[int]chat.Event // prompts by choice, until they are written
 	offsets []int              // code points of each choice so far
 	choices []textChoice
 	texts   []strings.Builder
-	usage   Usage
+	usage   usage
 }
 
 type textResponse struct {
@@ -26,7 +27,7 @@ type textResponse struct {
 	Created int64        `json:"created"`
 	Model   string       `json:"model"`
 	Choices []textChoice `json:"choices"`
-	Usage   Usage        `json:"usage"`
+	Usage   usage        `json:"usage"`
 }
 
 type textChoice struct {
@@ -36,19 +37,21 @@ type textChoice struct {
 	Finish   string        `json:"finish_reason"`
 }
 
-// NewTextAnswer begins an answer.
-func NewTextAnswer(h Head) *TextAnswer {
-	a := &TextAnswer{head: h, events: newEvents("text_completion", h), echoes: map[int]chat.Event{}, offsets: make([]int, h.all()),
-		choices: make([]textChoice, h.all()), texts: make([]strings.Builder, h.all())}
+// Answer implements api.Dialect.
+func (Text) Answer(r *api.Request, h api.Head) api.Answer {
+	h.ID = "cmpl-" + h.ID
+	n := r.Choices()
+	a := &textAnswer{head: h, each: r.Options.Choices, events: newEvents("text_completion", h, r.StreamUsage), echoes: map[int]chat.Event{},
+		offsets: make([]int, n), choices: make([]textChoice, n), texts: make([]strings.Builder, n)}
 	for i := range a.choices {
 		a.choices[i].Index = i
 	}
 	return a
 }
 
-// Append appends what a stream says of the events that one token made: the prompt before the first of a choice, then text and why
-// it ended in one; behind all choices the usage, where it was asked for, and the end of the stream.
-func (a *TextAnswer) Append(b []byte, of []chat.Event) []byte {
+// Append implements api.Answer: the prompt comes before the first event of a choice, then text and why it ended in one; behind
+// all choices the usage, where it was asked for, and the end of the stream.
+func (a *textAnswer) Append(b []byte, of []chat.Event) []byte {
 	piece := a.join(of)
 	if piece.Kind == chat.EventEnd {
 		return a.events.end(b, piece.Usage)
@@ -62,12 +65,12 @@ func (a *TextAnswer) Append(b []byte, of []chat.Event) []byte {
 }
 
 // join keeps the prompt among events for the choices that begin with it, and makes one event of the others.
-func (a *TextAnswer) join(of []chat.Event) (piece chat.Event) {
+func (a *textAnswer) join(of []chat.Event) (piece chat.Event) {
 	for i := range of {
 		event := &of[i]
 		switch event.Kind {
 		case chat.EventPrompt:
-			for choice := range a.head.Choices {
+			for choice := range a.each {
 				a.echoes[event.Choice+choice] = *event
 			}
 			continue
@@ -86,7 +89,7 @@ func (a *TextAnswer) join(of []chat.Event) (piece chat.Event) {
 	return piece
 }
 
-func (a *TextAnswer) event(b []byte, choice int, text string, l *textLogProbs, f chat.Finish) []byte {
+func (a *textAnswer) event(b []byte, choice int, text string, l *textLogProbs, f chat.Finish) []byte {
 	b = a.events.index(b, choice)
 	b = append(b, `,"text":`...)
 	b = jsontree.AppendString(b, text)
@@ -95,8 +98,8 @@ func (a *TextAnswer) event(b []byte, choice int, text string, l *textLogProbs, f
 	return a.events.finish(b, f)
 }
 
-// Add takes events for the whole answer.
-func (a *TextAnswer) Add(of []chat.Event) {
+// Add implements api.Answer.
+func (a *textAnswer) Add(of []chat.Event) {
 	piece := a.join(of)
 	if piece.Kind == chat.EventEnd {
 		a.usage = usageOf(piece.Usage)
@@ -110,8 +113,8 @@ func (a *TextAnswer) Add(of []chat.Event) {
 	}
 }
 
-// Body is the whole answer, once EventEnd was added.
-func (a *TextAnswer) Body() []byte {
+// Body implements api.Answer.
+func (a *textAnswer) Body() []byte {
 	for i := range a.choices {
 		c := &a.choices[i]
 		c.Text = a.texts[i].String()

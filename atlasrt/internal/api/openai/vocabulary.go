@@ -1,48 +1,48 @@
-package api
+package openai
 
 import (
 	"strconv"
 	"unicode/utf8"
 
+	"github.com/atlas-inference/atlas/atlasrt/internal/api"
 	"github.com/atlas-inference/atlas/atlasrt/internal/chat"
 	"github.com/atlas-inference/atlas/atlasrt/internal/jsontree"
 )
 
 // TokenizeRequest is the body of POST /tokenize, in the spelling of vLLM (prompt or messages) or of llama.cpp (content).
 type TokenizeRequest struct {
-	Model   string // empty: the only one
-	Text    string
+	Model   string        // empty: the only one
+	Text    string        // that is to be tokenised
 	Chat    *chat.Request // in place of Text
 	Special bool          // the text gets the tokens that the model begins texts with
 	Strings bool          // the answer has token_strs
 	Pieces  bool          // the answer's tokens are objects with id and piece
-	Unknown int
+	Unknown int           // fields that are not known
 }
 
-// DecodeTokenize reads a tokenize request. Errors are *Error.
-func DecodeTokenize(body []byte, limits Limits) (*TokenizeRequest, error) {
-	f, err := readObject(body, vocabularyRoute)
+// DecodeTokenize reads a tokenize request. Errors are *api.Error.
+func DecodeTokenize(body []byte, limits api.Limits) (*TokenizeRequest, error) {
+	f, err := readObject(body, nil)
 	if err != nil {
 		return nil, err
 	}
 	r := &TokenizeRequest{Special: true}
-	f.text("model", &r.Model)
-	_, conversation := f.object.Get("messages")
+	f.Text("model", &r.Model)
+	_, conversation := f.Peek("messages")
 	switch {
 	case conversation:
-		c := f.conversation(limits)
-		r.Chat = &c
-	case f.text("content", &r.Text):
+		r.Chat = f.conversation(limits)
+	case f.Text("content", &r.Text):
 		r.Special = false
-	case !f.text("prompt", &r.Text):
-		f.invalid("prompt", "is required, or messages, or content")
+	case !f.Text("prompt", &r.Text):
+		f.Invalid("prompt", "is required, or messages, or content")
 	}
-	f.boolean("add_special_tokens", &r.Special)
-	f.boolean("add_special", &r.Special)
-	f.boolean("return_token_strs", &r.Strings)
-	f.boolean("with_pieces", &r.Pieces)
-	r.Unknown = f.unknown()
-	return r, f.failure()
+	f.Bool("add_special_tokens", &r.Special)
+	f.Bool("add_special", &r.Special)
+	f.Bool("return_token_strs", &r.Strings)
+	f.Bool("with_pieces", &r.Pieces)
+	r.Unknown = f.Unknown()
+	return r, f.Failure()
 }
 
 // TokenizeBody is the answer to a tokenize request: tokens, how many, and the context of the model. text gives the bytes of
@@ -94,26 +94,26 @@ func appendPiece(b, text []byte) []byte {
 type DetokenizeRequest struct {
 	Model   string // empty: the only one
 	Tokens  []int32
-	Unknown int
+	Unknown int // fields that are not known
 }
 
-// DecodeDetokenize reads a detokenize request; token ids must be less than vocab. Errors are *Error.
-func DecodeDetokenize(body []byte, vocab int32) (*DetokenizeRequest, error) {
-	f, err := readObject(body, vocabularyRoute)
+// DecodeDetokenize reads a detokenize request. Whether the model has the tokens is not known yet. Errors are *api.Error.
+func DecodeDetokenize(body []byte) (*DetokenizeRequest, error) {
+	f, err := readObject(body, nil)
 	if err != nil {
 		return nil, err
 	}
 	r := &DetokenizeRequest{}
-	f.text("model", &r.Model)
-	if v := f.take("tokens"); v == nil {
-		f.invalid("tokens", "is required")
+	f.Text("model", &r.Model)
+	if v := f.Take("tokens"); v == nil {
+		f.Invalid("tokens", "is required")
 	} else if l, ok := v.(jsontree.Array); !ok {
-		f.wrongKind("tokens", "an array", v)
+		f.WrongKind("tokens", "an array", v)
 	} else {
-		r.Tokens = f.tokens("tokens", l, vocab)
+		r.Tokens = f.Tokens("tokens", l)
 	}
-	r.Unknown = f.unknown()
-	return r, f.failure()
+	r.Unknown = f.Unknown()
+	return r, f.Failure()
 }
 
 // DetokenizeBody is the answer, under the names of both spellings.

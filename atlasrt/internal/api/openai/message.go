@@ -1,25 +1,26 @@
-package api
+package openai
 
 import (
 	"fmt"
 	"slices"
 	"strings"
 
+	"github.com/atlas-inference/atlas/atlasrt/internal/api"
 	"github.com/atlas-inference/atlas/atlasrt/internal/chat"
 	"github.com/atlas-inference/atlas/atlasrt/internal/jsontree"
 )
 
 // messages reads the turns of a conversation.
-func (f *fields) messages(limits Limits) []chat.Message {
-	items := f.list("messages")
+func (f *fields) messages(limits api.Limits) []chat.Message {
+	items := f.List("messages")
 	switch {
-	case f.err != nil:
+	case f.Err() != nil:
 		return nil
 	case len(items) == 0:
-		f.invalid("messages", "must be an array of at least one message")
+		f.Invalid("messages", "must be an array of at least one message")
 		return nil
 	case len(items) > limits.Messages:
-		f.fail(TooMuch(LimitMessages, "messages", "messages has %d entries, at most %d are allowed.", len(items), limits.Messages))
+		f.Fail(api.TooMuch(api.LimitMessages, "messages", "messages has %d entries, at most %d are allowed.", len(items), limits.Messages))
 		return nil
 	}
 	messages := make([]chat.Message, len(items))
@@ -27,13 +28,13 @@ func (f *fields) messages(limits Limits) []chat.Message {
 		name := fmt.Sprintf("messages[%d]", i)
 		object, ok := item.(*jsontree.Object)
 		if !ok {
-			f.wrongKind(name, "an object", item)
+			f.WrongKind(name, "an object", item)
 			return nil
 		}
 		m := f.inner(object, name)
 		messages[i] = m.message()
-		if m.err != nil {
-			f.fail(m.err)
+		if m.Err() != nil {
+			f.Fail(m.Err())
 			return nil
 		}
 	}
@@ -46,40 +47,38 @@ var roles = []string{"developer", "system", "user", "assistant", "tool", "functi
 // message reads one turn. Fields that have no place in chat.Message stay in Extra, for templates that know them.
 func (f *fields) message() chat.Message {
 	var m chat.Message
-	f.text("role", &m.Role)
+	f.Text("role", &m.Role)
 	if !slices.Contains(roles, m.Role) {
-		f.invalid("role", "must be one of %s", strings.Join(roles, ", "))
+		f.Invalid("role", "must be one of %s", strings.Join(roles, ", "))
 	}
-	f.text("name", &m.Name)
-	if f.text("tool_call_id", &m.ToolCallID); m.Role == "tool" && m.ToolCallID == "" {
-		f.invalid("tool_call_id", "is required in a message of role tool")
+	f.Text("name", &m.Name)
+	if f.Text("tool_call_id", &m.ToolCallID); m.Role == "tool" && m.ToolCallID == "" {
+		f.Invalid("tool_call_id", "is required in a message of role tool")
 	}
-	f.text("reasoning", &m.Reasoning)
-	f.text("reasoning_content", &m.Reasoning)
+	f.Text("reasoning", &m.Reasoning)
+	f.Text("reasoning_content", &m.Reasoning)
 	m.ToolCalls = f.toolCalls()
 	f.olderCall(&m)
 	m.Content = f.content()
 	var refusal string
-	if f.text("refusal", &refusal); m.Content.Null && refusal != "" {
+	if f.Text("refusal", &refusal); m.Content.Null && refusal != "" {
 		m.Content = chat.Content{Text: refusal}
 	}
 	if m.Content.Null && !(m.Role == "assistant" && (len(m.ToolCalls) > 0 || m.Reasoning != "")) {
-		f.invalid("content", "is required, but for an assistant's with tool_calls")
+		f.Invalid("content", "is required, but for an assistant's with tool_calls")
 	}
-	for key, value := range f.object.All() {
-		if !f.known[key] {
-			if m.Extra == nil {
-				m.Extra = jsontree.NewObject()
-			}
-			m.Extra.Set(key, value)
+	for key, value := range f.Rest() {
+		if m.Extra == nil {
+			m.Extra = jsontree.NewObject()
 		}
+		m.Extra.Set(key, value)
 	}
 	return m
 }
 
 // content reads a text, or parts of one: what this server reads of parts is text, and several are joined by line breaks.
 func (f *fields) content() chat.Content {
-	switch v := f.take("content").(type) {
+	switch v := f.Take("content").(type) {
 	case nil:
 		return chat.Content{Null: true}
 	case jsontree.String:
@@ -90,18 +89,18 @@ func (f *fields) content() chat.Content {
 			name := fmt.Sprintf("content[%d]", i)
 			object, ok := item.(*jsontree.Object)
 			if !ok {
-				f.wrongKind(name, "an object", item)
+				f.WrongKind(name, "an object", item)
 				break
 			}
 			part := f.inner(object, name)
-			if texts[i] = part.textPart(); part.err != nil {
-				f.fail(part.err)
+			if texts[i] = part.textPart(); part.Err() != nil {
+				f.Fail(part.Err())
 				break
 			}
 		}
 		return chat.Content{Text: strings.Join(texts, "\n")}
 	default:
-		f.invalid("content", "must be a string, an array of parts or null, not %s", v.Kind())
+		f.Invalid("content", "must be a string, an array of parts or null, not %s", v.Kind())
 	}
 	return chat.Content{}
 }
@@ -109,8 +108,8 @@ func (f *fields) content() chat.Content {
 // textPart reads a part of a content.
 func (f *fields) textPart() string {
 	var kind, text string
-	if !f.text("type", &kind) {
-		f.invalid("type", "is required")
+	if !f.Text("type", &kind) {
+		f.Invalid("type", "is required")
 	}
 	field := kind
 	switch kind {
@@ -118,29 +117,29 @@ func (f *fields) textPart() string {
 	case "input_text", "output_text": // the Responses API's names
 		field = "text"
 	default:
-		f.fail(Unsupported(f.path+"type", "%stype is %q; this server reads parts of type text only.", f.path, clip(kind, 40)))
+		f.Fail(api.Unsupported(f.Path("type"), "%s is %q; this server reads parts of type text only.", f.Path("type"), api.Clip(kind, 40)))
 	}
-	if !f.text(field, &text) {
-		f.invalid(field, "is required")
+	if !f.Text(field, &text) {
+		f.Invalid(field, "is required")
 	}
 	return text
 }
 
 // toolCalls reads the calls that the model made in an earlier turn.
 func (f *fields) toolCalls() []chat.ToolCall {
-	items := f.list("tool_calls")
+	items := f.List("tool_calls")
 	calls := make([]chat.ToolCall, 0, len(items))
 	for i, item := range items {
 		name := fmt.Sprintf("tool_calls[%d]", i)
 		object, ok := item.(*jsontree.Object)
 		if !ok {
-			f.wrongKind(name, "an object", item)
+			f.WrongKind(name, "an object", item)
 			return nil
 		}
 		call := f.inner(object, name)
 		calls = append(calls, call.toolCall())
-		if call.err != nil {
-			f.fail(call.err)
+		if call.Err() != nil {
+			f.Fail(call.Err())
 			return nil
 		}
 	}
@@ -149,11 +148,11 @@ func (f *fields) toolCalls() []chat.ToolCall {
 
 func (f *fields) toolCall() chat.ToolCall {
 	var c chat.ToolCall
-	f.text("id", &c.ID)
-	if object := f.dict("function"); object != nil {
+	f.Text("id", &c.ID)
+	if object := f.Dict("function"); object != nil {
 		f.function(object, "function", &c)
 	} else {
-		f.invalid("function", "is required: this server reads calls of functions only")
+		f.Invalid("function", "is required: this server reads calls of functions only")
 	}
 	return c
 }
@@ -161,7 +160,7 @@ func (f *fields) toolCall() chat.ToolCall {
 // olderCall reads function_call and the role function, which came before tool_calls and tool. They have no ids, so the name of
 // the function stands for one.
 func (f *fields) olderCall(m *chat.Message) {
-	if object := f.dict("function_call"); object != nil && len(m.ToolCalls) == 0 {
+	if object := f.Dict("function_call"); object != nil && len(m.ToolCalls) == 0 {
 		var c chat.ToolCall
 		f.function(object, "function_call", &c)
 		c.ID = "call_" + c.Name
@@ -175,19 +174,17 @@ func (f *fields) olderCall(m *chat.Message) {
 // function reads the name and the arguments of a call.
 func (f *fields) function(object *jsontree.Object, field string, c *chat.ToolCall) {
 	function := f.inner(object, field)
-	if !function.text("name", &c.Name) || c.Name == "" {
-		function.invalid("name", "is required")
+	if !function.Text("name", &c.Name) || c.Name == "" {
+		function.Invalid("name", "is required")
 	}
-	switch v := function.take("arguments").(type) {
+	switch v := function.Take("arguments").(type) {
 	case nil:
 	case jsontree.String:
 		c.Arguments = string(v)
 	case *jsontree.Object:
 		c.Arguments = string(jsontree.Append(nil, v))
 	default:
-		function.wrongKind("arguments", "the JSON of an object, as a string", v)
+		function.WrongKind("arguments", "the JSON of an object, as a string", v)
 	}
-	if function.err != nil {
-		f.fail(function.err)
-	}
+	f.Fail(function.Err())
 }

@@ -1,21 +1,22 @@
-package api
+package openai
 
 import (
 	"fmt"
 	"strings"
 
+	"github.com/atlas-inference/atlas/atlasrt/internal/api"
 	"github.com/atlas-inference/atlas/atlasrt/internal/chat"
 	"github.com/atlas-inference/atlas/atlasrt/internal/jsontree"
 )
 
-// ChatAnswer writes the answer to a chat request: either as a stream, token by token, or as a whole. Use one way only.
-type ChatAnswer struct {
-	head    Head
+// chatAnswer writes the answer to a chat request.
+type chatAnswer struct {
+	head    api.Head
 	events  events
 	started []bool // choices that have told their role
 	choices []chatChoice
 	texts   []strings.Builder
-	usage   Usage
+	usage   usage
 }
 
 type chatResponse struct {
@@ -24,7 +25,7 @@ type chatResponse struct {
 	Created int64        `json:"created"`
 	Model   string       `json:"model"`
 	Choices []chatChoice `json:"choices"`
-	Usage   Usage        `json:"usage"`
+	Usage   usage        `json:"usage"`
 }
 
 type chatChoice struct {
@@ -40,19 +41,21 @@ type chatMessage struct {
 	Refusal *string `json:"refusal"`
 }
 
-// NewChatAnswer begins an answer.
-func NewChatAnswer(h Head) *ChatAnswer {
-	a := &ChatAnswer{head: h, events: newEvents("chat.completion.chunk", h), started: make([]bool, h.all()),
-		choices: make([]chatChoice, h.all()), texts: make([]strings.Builder, h.all())}
+// Answer implements api.Dialect.
+func (Chat) Answer(r *api.Request, h api.Head) api.Answer {
+	h.ID = "chatcmpl-" + h.ID
+	n := r.Choices()
+	a := &chatAnswer{head: h, events: newEvents("chat.completion.chunk", h, r.StreamUsage), started: make([]bool, n),
+		choices: make([]chatChoice, n), texts: make([]strings.Builder, n)}
 	for i := range a.choices {
 		a.choices[i] = chatChoice{Index: i, Message: chatMessage{Role: "assistant"}}
 	}
 	return a
 }
 
-// Append appends what a stream says of the events that one token made: the role of a choice first, then text, then why it ended;
+// Append implements api.Answer: the role of a choice comes first, then text, then why it ended;
 // behind all choices the usage, where it was asked for, and the end of the stream.
-func (a *ChatAnswer) Append(b []byte, of []chat.Event) []byte {
+func (a *chatAnswer) Append(b []byte, of []chat.Event) []byte {
 	e := &a.events
 	for i := range of {
 		event := &of[i]
@@ -87,8 +90,8 @@ func (a *ChatAnswer) Append(b []byte, of []chat.Event) []byte {
 	return b
 }
 
-// Add takes events for the whole answer.
-func (a *ChatAnswer) Add(of []chat.Event) {
+// Add implements api.Answer.
+func (a *chatAnswer) Add(of []chat.Event) {
 	for i := range of {
 		event := &of[i]
 		to := &a.choices[event.Choice]
@@ -111,8 +114,8 @@ func (a *ChatAnswer) Add(of []chat.Event) {
 	}
 }
 
-// Body is the whole answer, once EventEnd was added.
-func (a *ChatAnswer) Body() []byte {
+// Body implements api.Answer.
+func (a *chatAnswer) Body() []byte {
 	for i := range a.choices {
 		a.choices[i].Message.Content = a.texts[i].String()
 	}

@@ -1,4 +1,4 @@
-package api
+package openai
 
 import (
 	"encoding/json"
@@ -7,6 +7,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/atlas-inference/atlas/atlasrt/internal/api"
+	"github.com/atlas-inference/atlas/atlasrt/internal/completion"
+	"github.com/atlas-inference/atlas/atlasrt/internal/option"
 	"github.com/atlas-inference/atlas/atlasrt/internal/sample"
 )
 
@@ -17,8 +20,22 @@ func body(more string) string {
 	return `{"model":"m","messages":[{"role":"user","content":"hi"}]` + more + `}`
 }
 
-func decodeChat(text string) (*ChatRequest, error) {
-	return DecodeChat([]byte(text), DefaultLimits(vocab), sample.Defaults())
+// decoded is a request that was decoded and held against a model, or why it is refused.
+type decoded struct {
+	*api.Request
+	err error
+}
+
+// decode decodes a request, for a model with usual defaults.
+func decode(d api.Dialect, text string) decoded {
+	r, err := d.Decode([]byte(text), api.DefaultLimits())
+	if err == nil {
+		err = r.Check(&completion.Generator{Vocab: vocab, Defaults: sample.Defaults()})
+	}
+	if bad, ok := errors.AsType[*option.Error](err); ok {
+		err = api.InvalidOption(bad, d)
+	}
+	return decoded{r, err}
 }
 
 // Bodies that are refused, and the field that is blamed (T019–T023, T025, T028, T030–T034, T036, T039–T045).
@@ -86,16 +103,30 @@ func TestChatRefuses(t *testing.T) {
 		{body(`,"suffix":"x"`), "suffix", unsupported}, {body(`,"guided_json":{}`), "guided_json", unsupported}, {body(`,"bad_words":["x"]`), "bad_words", unsupported},
 	}
 	for _, c := range cases {
-		_, err := decodeChat(c.body)
-		e, ok := errors.AsType[*Error](err)
-		if !ok || e.Status != 400 || e.Param != c.param || e.Code != c.code || e.Message == "" || len(e.Message) > 400 {
+		err := decode(Chat{}, c.body).err
+		e, ok := errors.AsType[*api.Error](err)
+		if !ok {
 			t.Errorf("%.120s: got %+v, want 400 for %q with code %q", c.body, err, c.param, c.code)
 			continue
 		}
-		if !json.Valid(e.Body()) {
-			t.Errorf("%.120s: %s is no JSON", c.body, e.Body())
+		status, _, body := Chat{}.Problem(e)
+		got := errorOf(t, body)
+		if status != 400 || got.Param != c.param || got.Code != c.code || got.Message == "" || len(got.Message) > 400 {
+			t.Errorf("%.120s: got %d %s, want 400 for %q with code %q", c.body, status, body, c.param, c.code)
 		}
 	}
+}
+
+// errorBody is what a client reads of an error; what is null is empty.
+type errorBody struct{ Message, Type, Param, Code string }
+
+func errorOf(t *testing.T, body []byte) errorBody {
+	t.Helper()
+	var b struct{ Error errorBody }
+	if err := json.Unmarshal(body, &b); err != nil {
+		t.Errorf("%s: %v", body, err)
+	}
+	return b.Error
 }
 
 // Fields that are null, harmless, or not known (T024, T028).
@@ -118,17 +149,17 @@ func TestChatAccepts(t *testing.T) {
 		{`,"stop":[],"logprobs":false,"top_logprobs":0`, 0},
 	}
 	for _, c := range cases {
-		r, err := decodeChat(body(c.more))
-		if err != nil || r.Unknown != c.unknown {
-			t.Errorf("%s: %v, %+v; want %d unknown fields", c.more, err, r, c.unknown)
+		r := decode(Chat{}, body(c.more))
+		if r.err != nil || r.Unknown != c.unknown {
+			t.Errorf("%s: %v, %+v; want %d unknown fields", c.more, r.err, r.Request, c.unknown)
 		}
 	}
 }
 
 func TestPartsBecomeText(t *testing.T) {
-	r, err := decodeChat(`{"model":"m","messages":[{"role":"user","content":[{"type":"text","text":"a"},{"type":"text","text":"b \ud800"}]}]}`)
-	if err != nil || r.Chat.Messages[0].Content.Text != "a\nb \ufffd" || r.Chat.Messages[0].Content.Parts != nil {
-		t.Errorf("got %+v, %v", r, err)
+	r := decode(Chat{}, `{"model":"m","messages":[{"role":"user","content":[{"type":"text","text":"a"},{"type":"text","text":"b \ud800"}]}]}`)
+	if r.err != nil || r.Chat.Messages[0].Content.Text != "a\nb \ufffd" || r.Chat.Messages[0].Content.Parts != nil {
+		t.Errorf("got %+v, %v", r.Request, r.err)
 	}
 }
 
@@ -147,9 +178,9 @@ func TestTextRequests(t *testing.T) {
 		{`"prompt":[` + strings.Repeat(`"a",`, 128) + `"a"]`, "prompt", ""},
 	}
 	for _, c := range cases {
-		r, err := DecodeText([]byte(`{"model":"m",`+c.fields+`}`), DefaultLimits(vocab), sample.Defaults())
-		if e, ok := errors.AsType[*Error](err); ok != (c.param != "") || ok && e.Param != c.param {
-			t.Errorf("%.80s: got %v, want blame for %q", c.fields, err, c.param)
+		r := decode(Text{}, `{"model":"m",`+c.fields+`}`)
+		if e, ok := errors.AsType[*api.Error](r.err); ok != (c.param != "") || ok && e.Field != c.param {
+			t.Errorf("%.80s: got %v, want blame for %q", c.fields, r.err, c.param)
 		} else if !ok && fmt.Sprint(r.Prompts) != c.want {
 			t.Errorf("%.80s: got %v, want %s", c.fields, r.Prompts, c.want)
 		}
@@ -167,30 +198,35 @@ func FuzzChatRequest(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
-		limits := DefaultLimits(vocab)
+		limits := api.DefaultLimits()
 		check := func(err error) bool {
 			if err == nil {
 				return true
 			}
-			if e, ok := errors.AsType[*Error](err); !ok || e.Status != 400 || !json.Valid(e.Body()) {
+			e, ok := errors.AsType[*api.Error](err)
+			if !ok {
 				t.Errorf("%q: %v", body, err)
+				return false
+			}
+			if status, _, text := (Chat{}).Problem(e); status != 400 || !json.Valid(text) {
+				t.Errorf("%q: %d %s", body, status, text)
 			}
 			return false
 		}
-		chat, err := DecodeChat(body, limits, sample.Defaults())
-		if check(err) {
+		chat := decode(Chat{}, string(body))
+		if check(chat.err) {
 			o := chat.Options
-			if len(chat.Chat.Messages) == 0 || o.Choices < 1 || o.Choices > limits.Choices || o.MaxTokens < 0 || o.Sampling.Validate(vocab) != nil || len(o.Stop) > limits.Stops {
-				t.Errorf("%q: accepted as %+v", body, chat)
+			if len(chat.Chat.Messages) == 0 || o.Choices < 1 || o.Choices > limits.Choices || o.MaxTokens < 0 || o.Sampling.Over(sample.Defaults()).Validate(vocab) != nil || len(o.Stop) > limits.Stops {
+				t.Errorf("%q: accepted as %+v", body, chat.Request)
 			}
 		}
-		text, err := DecodeText(body, limits, sample.Defaults())
-		if check(err) && (len(text.Prompts) == 0 || text.Options.MaxTokens < 1) {
-			t.Errorf("%q: accepted as %+v", body, text)
+		text := decode(Text{}, string(body))
+		if check(text.err) && (len(text.Prompts) == 0 || text.Options.MaxTokens < 0) {
+			t.Errorf("%q: accepted as %+v", body, text.Request)
 		}
-		_, err = DecodeTokenize(body, limits)
+		_, err := DecodeTokenize(body, limits)
 		check(err)
-		_, err = DecodeDetokenize(body, vocab)
+		_, err = DecodeDetokenize(body)
 		check(err)
 	})
 }

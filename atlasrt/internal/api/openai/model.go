@@ -1,4 +1,4 @@
-package api
+package openai
 
 // Model is one model of the list.
 type Model struct {

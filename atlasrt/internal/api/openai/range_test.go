@@ -1,4 +1,4 @@
-package api
+package openai
 
 import (
 	"errors"
@@ -7,19 +7,19 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/atlas-inference/atlas/atlasrt/internal/api"
 	"github.com/atlas-inference/atlas/atlasrt/internal/jsontree"
-	"github.com/atlas-inference/atlas/atlasrt/internal/sample"
 )
 
-// decodeWith decodes a request of a route that has some fields besides what it needs.
-func decodeWith(of route, fields string) error {
-	limits := DefaultLimits(vocab)
-	if of == textRoute {
-		_, err := DecodeText([]byte(`{"prompt":"x",`+fields+`}`), limits, sample.Defaults())
-		return err
-	}
-	_, err := DecodeChat([]byte(`{"messages":[{"role":"user","content":"hi"}],`+fields+`}`), limits, sample.Defaults())
-	return err
+// routes are the two routes with ranges, and what their requests need.
+var routes = []struct {
+	name    string
+	dialect api.Dialect
+	ranges  []api.Range
+	least   string
+}{
+	{"chat", Chat{}, chatRanges, `"messages":[{"role":"user","content":"hi"}]`},
+	{"text", Text{}, textRanges, `"prompt":"x"`},
 }
 
 // ranged is a value and whether the range holds it.
@@ -32,54 +32,61 @@ type ranged struct {
 func TestRanges(t *testing.T) {
 	with := map[string]string{"top_logprobs": `"logprobs":true,`} // what a field needs beside it
 	shapes := map[string]string{"logit_bias": `{"5":%s}`}
-	for _, r := range ranges {
+	type row struct {
+		api.Range
+		route int
+	}
+	var rows []row
+	for i, route := range routes {
+		for _, r := range route.ranges {
+			rows = append(rows, row{r, i})
+		}
+	}
+	for _, r := range rows {
 		write := func(n float64) string {
 			switch {
-			case r.high == math.MaxInt64 && n > 0:
+			case r.High == math.MaxInt64 && n > 0:
 				return "9223372036854775807"
-			case r.whole:
+			case r.Whole:
 				return fmt.Sprintf("%.0f", n)
 			}
 			return fmt.Sprint(n)
 		}
 		cases := []ranged{
 			{"null", true}, {`"1"`, false}, {"true", false}, {"[1]", false}, {"{}", false}, {"1e400", false}, {"-1e400", false}, {"1" + strings.Repeat("0", 5000), false},
-			{write(r.low), !r.lowOpen}, {write(r.high), true}, {"1.0", true}, {"1", true}, {"10e-1", true},
+			{write(r.Low), !r.LowOpen}, {write(r.High), true}, {"1.0", true}, {"1", true}, {"10e-1", true},
 		}
-		if r.whole {
+		if r.Whole {
 			cases = append(cases, ranged{"1.5", false}, ranged{"9223372036854775808", false}, ranged{"-9223372036854775809", false}, ranged{"1e19", false})
 		} else {
-			cases = append(cases, ranged{write(r.low - 0.01), false}, ranged{write(r.high + 0.01), false}, ranged{write((r.low + r.high) / 2), true})
+			cases = append(cases, ranged{write(r.Low - 0.01), false}, ranged{write(r.High + 0.01), false}, ranged{write((r.Low + r.High) / 2), true})
 		}
-		if r.whole && r.low > math.MinInt64 {
-			cases = append(cases, ranged{write(r.low - 1), false})
+		if r.Whole && r.Low > math.MinInt64 {
+			cases = append(cases, ranged{write(r.Low - 1), false})
 		}
-		if r.whole && r.high <= most {
-			cases = append(cases, ranged{write(r.high + 1), false})
+		if r.Whole && r.High <= api.Most {
+			cases = append(cases, ranged{write(r.High + 1), false})
 		}
-		shape, inside := shapes[r.name]
+		shape, inside := shapes[r.Name]
 		if !inside {
 			shape = "%s"
 		}
 		cases[0].ok = !inside                                               // null is nothing, but as the bias of a token
-		if r.name == "n" || r.name == "best_of" || r.name == "min_tokens" { // other limits come first
+		if r.Name == "n" || r.Name == "best_of" || r.Name == "min_tokens" { // other limits come first
 			cases[9].value = "1"
 		}
-		for _, of := range []route{chatRoute, textRoute} {
-			if r.routes&of == 0 {
-				continue
+		route := routes[r.route]
+		decodeWith := func(fields string) error { return decode(route.dialect, `{`+route.least+`,`+fields+`}`).err }
+		for _, c := range cases {
+			err := decodeWith(fmt.Sprintf(`%s"%s":`+shape, with[r.Name], r.Name, c.value))
+			e, bad := errors.AsType[*api.Error](err)
+			if c.ok && err != nil && !(r.Name == "n_predict" && c.value == "0") || !c.ok && (!bad || e.Kind != api.KindInvalid || e.Field != r.Name) {
+				t.Errorf("route %s, %s of %.40s: got %+v, want accepted %v", route.name, r.Name, c.value, err, c.ok)
 			}
-			for _, c := range cases {
-				err := decodeWith(of, fmt.Sprintf(`%s"%s":`+shape, with[r.name], r.name, c.value))
-				e, bad := errors.AsType[*Error](err)
-				if c.ok && err != nil && !(r.name == "n_predict" && c.value == "0") || !c.ok && (!bad || e.Status != 400 || e.Param != r.name || e.Code != "invalid_value") {
-					t.Errorf("route %d, %s of %.40s: got %+v, want accepted %v", of, r.name, c.value, err, c.ok)
-				}
-			}
-			for _, value := range []string{"NaN", "Infinity", "-Infinity", "0x1", "01", "1.", "+1"} {
-				if err := decodeWith(of, fmt.Sprintf(`"%s":`+shape, r.name, value)); err == nil {
-					t.Errorf("route %d, %s of %s is accepted", of, r.name, value)
-				}
+		}
+		for _, value := range []string{"NaN", "Infinity", "-Infinity", "0x1", "01", "1.", "+1"} {
+			if err := decodeWith(fmt.Sprintf(`"%s":`+shape, r.Name, value)); err == nil {
+				t.Errorf("route %s, %s of %s is accepted", route.name, r.Name, value)
 			}
 		}
 	}
@@ -87,11 +94,13 @@ func TestRanges(t *testing.T) {
 
 // Ranges of a field never overlap on a route, so that each lookup has one answer.
 func TestRangesAreUnique(t *testing.T) {
-	for i, a := range ranges {
-		for _, b := range ranges[i+1:] {
-			if a.name == b.name && a.routes&b.routes != 0 {
-				t.Errorf("%s has two ranges on one route", a.name)
+	for _, route := range routes {
+		seen := map[string]bool{}
+		for _, r := range route.ranges {
+			if seen[r.Name] {
+				t.Errorf("%s has two ranges on the route %s", r.Name, route.name)
 			}
+			seen[r.Name] = true
 		}
 	}
 }
@@ -122,24 +131,25 @@ func TestForeignFields(t *testing.T) {
 		{`"custom_logit_processor":"x"`, "custom_logit_processor"}, {`"t_max_predict_ms":100`, "t_max_predict_ms"}, {`"thinking_budget":100`, "thinking_budget"}, {`"add_bos_token":false`, "add_bos_token"},
 		{`"return_token_ids":true`, "return_token_ids"}, {`"logit_bias":[[1,2]]`, "logit_bias"}, {`"guided_json":{}`, "guided_json"}, {`"structural_tag":{}`, "structural_tag"}, {`"do_sample":false`, "do_sample"}, {`"dry_base":1e400`, "dry_base"},
 	}
-	for _, of := range []route{chatRoute, textRoute} {
+	for _, route := range routes {
+		decodeWith := func(fields string) error { return decode(route.dialect, `{`+route.least+`,`+fields+`}`).err }
 		for _, c := range accepted {
-			if err := decodeWith(of, c); err != nil {
-				t.Errorf("route %d, %s: %v", of, c, err)
+			if err := decodeWith(c); err != nil {
+				t.Errorf("route %s, %s: %v", route.name, c, err)
 			}
 		}
 		for _, c := range refused {
-			e, ok := errors.AsType[*Error](decodeWith(of, c.fields))
-			if !ok || e.Status != 400 || e.Param != c.param || !strings.Contains(e.Message, c.param) {
-				t.Errorf("route %d, %s: got %+v, want a refusal of %s", of, c.fields, e, c.param)
+			e, ok := errors.AsType[*api.Error](decodeWith(c.fields))
+			if !ok || e.Field != c.param || !strings.Contains(e.Message, c.param) {
+				t.Errorf("route %s, %s: got %+v, want a refusal of %s", route.name, c.fields, e, c.param)
 			}
 		}
 		for _, field := range foreign {
-			if err := decodeWith(of, fmt.Sprintf(`"%s":null`, field.name)); err != nil {
-				t.Errorf("route %d, %s of null: %v", of, field.name, err)
+			if err := decodeWith(fmt.Sprintf(`"%s":null`, field.name)); err != nil {
+				t.Errorf("route %s, %s of null: %v", route.name, field.name, err)
 			}
-			if e, ok := errors.AsType[*Error](decodeWith(of, fmt.Sprintf(`"%s":"odd"`, field.name))); !ok || e.Param != field.name || e.Code != "unsupported_parameter" {
-				t.Errorf("route %d, %s of an odd value: got %+v", of, field.name, e)
+			if e, ok := errors.AsType[*api.Error](decodeWith(fmt.Sprintf(`"%s":"odd"`, field.name))); !ok || e.Field != field.name || e.Kind != api.KindUnsupported {
+				t.Errorf("route %s, %s of an odd value: got %+v", route.name, field.name, e)
 			}
 		}
 	}
@@ -155,8 +165,8 @@ func TestMaxCompletionTokensOfTexts(t *testing.T) {
 		{`"max_tokens":5,"max_completion_tokens":5`, true}, {`"max_completion_tokens":null`, true},
 	}
 	for _, c := range cases {
-		e, refused := errors.AsType[*Error](decodeWith(textRoute, c.fields))
-		if refused == c.ok || refused && e.Param != "max_completion_tokens" {
+		e, refused := errors.AsType[*api.Error](decode(Text{}, `{"prompt":"x",`+c.fields+`}`).err)
+		if refused == c.ok || refused && e.Field != "max_completion_tokens" {
 			t.Errorf("%s: got %v, want it taken: %v", c.fields, e, c.ok)
 		}
 	}
@@ -170,9 +180,9 @@ func TestEnableThinking(t *testing.T) {
 	}
 	for _, c := range cases {
 		got := ""
-		r, err := decodeChat(body(c.fields))
-		if err != nil {
-			got = err.Error()
+		r := decode(Chat{}, body(c.fields))
+		if r.err != nil {
+			got = r.err.Error()
 		} else if v, ok := r.Chat.Variables.Get("enable_thinking"); ok {
 			got = string(jsontree.Append(nil, v))
 		}
@@ -184,9 +194,9 @@ func TestEnableThinking(t *testing.T) {
 
 // Names that other servers use for fields of ours count.
 func TestOtherNames(t *testing.T) {
-	chat, err := decodeChat(body(`,"repeat_penalty":1.3,"n_predict":12`))
-	if err != nil || chat.Options.MaxTokens != 12 || chat.Options.Sampling.RepetitionPenalty != 1.3 || chat.Unknown != 0 {
-		t.Errorf("got %+v, %v", chat, err)
+	chat := decode(Chat{}, body(`,"repeat_penalty":1.3,"n_predict":12`))
+	if chat.err != nil || chat.Options.MaxTokens != 12 || *chat.Options.Sampling.RepetitionPenalty != 1.3 || chat.Unknown != 0 {
+		t.Errorf("got %+v, %v", chat.Request, chat.err)
 	}
 	cases := []struct {
 		fields string
@@ -194,9 +204,9 @@ func TestOtherNames(t *testing.T) {
 		score  bool
 	}{{``, 16, false}, {`,"n_predict":-1`, 0, false}, {`,"n_predict":3`, 3, false}, {`,"n_predict":0`, 1, true}, {`,"max_tokens":0`, 1, true}, {`,"max_tokens":5,"n_predict":5`, 5, false}}
 	for _, c := range cases {
-		r, err := DecodeText([]byte(`{"prompt":"x"`+c.fields+`}`), DefaultLimits(vocab), sample.Defaults())
-		if err != nil || r.Options.MaxTokens != c.most || r.Options.Score != c.score {
-			t.Errorf("%s: got %+v, %v, want at most %d tokens, score %v", c.fields, r, err, c.most, c.score)
+		r := decode(Text{}, `{"prompt":"x"`+c.fields+`}`)
+		if r.err != nil || r.Options.MaxTokens != c.most || r.Options.Score != c.score {
+			t.Errorf("%s: got %+v, %v, want at most %d tokens, score %v", c.fields, r.Request, r.err, c.most, c.score)
 		}
 	}
 }

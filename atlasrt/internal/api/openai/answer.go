@@ -1,40 +1,28 @@
-package api
+package openai
 
 import (
 	"strconv"
 
+	"github.com/atlas-inference/atlas/atlasrt/internal/api"
 	"github.com/atlas-inference/atlas/atlasrt/internal/chat"
 	"github.com/atlas-inference/atlas/atlasrt/internal/jsontree"
 )
 
-// Head is what every piece of one answer repeats.
-type Head struct {
-	ID           string // such as chatcmpl-…
-	Created      int64  // seconds since 1970
-	Model        string
-	Prompts      int
-	Choices      int // answers to each prompt
-	IncludeUsage bool
-}
-
-// all is how many answers there are.
-func (h *Head) all() int { return h.Prompts * h.Choices }
-
-// Usage counts tokens, over all choices.
-type Usage struct {
+// usage counts tokens, over all choices.
+type usage struct {
 	PromptTokens     int           `json:"prompt_tokens"`
 	CompletionTokens int           `json:"completion_tokens"`
 	TotalTokens      int           `json:"total_tokens"`
-	PromptDetails    PromptDetails `json:"prompt_tokens_details"`
+	PromptDetails    promptDetails `json:"prompt_tokens_details"`
 }
 
-// PromptDetails says where prompt tokens came from.
-type PromptDetails struct {
+// promptDetails says where prompt tokens came from.
+type promptDetails struct {
 	CachedTokens int `json:"cached_tokens"`
 }
 
-func usageOf(u chat.Usage) Usage {
-	return Usage{u.Prompt, u.Output, u.Prompt + u.Output, PromptDetails{u.Cached}}
+func usageOf(u chat.Usage) usage {
+	return usage{u.Prompt, u.Output, u.Prompt + u.Output, promptDetails{u.Cached}}
 }
 
 // events appends the events of one stream. What they share is encoded once.
@@ -44,17 +32,17 @@ type events struct {
 	usage bool
 }
 
-func newEvents(object string, h Head) events {
-	e := events{open: appendHead([]byte("data: "), object, h), usage: h.IncludeUsage}
+func newEvents(object string, h api.Head, usage bool) events {
+	e := events{open: appendHead([]byte("data: "), object, h), usage: usage}
 	e.open = append(e.open, `"choices":[`...)
 	e.close = []byte("]}\n\n")
-	if h.IncludeUsage {
+	if usage {
 		e.close = []byte("],\"usage\":null}\n\n")
 	}
 	return e
 }
 
-func appendHead(b []byte, object string, h Head) []byte {
+func appendHead(b []byte, object string, h api.Head) []byte {
 	b = append(b, `{"id":`...)
 	b = jsontree.AppendString(b, h.ID)
 	b = append(b, `,"object":`...)
@@ -90,14 +78,4 @@ func (e *events) finish(b []byte, f chat.Finish) []byte {
 	b = appendOptional(b, string(f))
 	b = append(b, '}')
 	return append(b, e.close...)
-}
-
-// AppendPing appends a comment that keeps a stream's connection open.
-func AppendPing(b []byte) []byte { return append(b, ": ping\n\n"...) }
-
-// AppendError appends an error as the last event of a stream.
-func AppendError(b []byte, e *Error) []byte {
-	b = append(b, "data: "...)
-	b = append(b, e.Body()...)
-	return append(b, "\n\n"...)
 }

@@ -1,4 +1,4 @@
-package api
+package openai
 
 import (
 	"encoding/json"
@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/atlas-inference/atlas/atlasrt/internal/api"
 	"github.com/atlas-inference/atlas/atlasrt/internal/chat"
 	"github.com/atlas-inference/atlas/atlasrt/internal/jsontree"
 	"github.com/atlas-inference/atlas/internal/testdata"
@@ -73,9 +74,12 @@ func goldenRequest(t *testing.T, v *jsontree.Object) *chat.Request {
 	for key, value := range v.All() {
 		switch key {
 		case "messages":
-			f := &fields{object: v, route: chatRoute, known: map[string]bool{}}
-			if r.Messages = f.messages(DefaultLimits(vocab)); f.err != nil {
-				t.Fatal(f.err)
+			f, err := readObject(jsontree.Append(nil, v), chatRanges)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if r.Messages = f.messages(api.DefaultLimits()); f.Err() != nil {
+				t.Fatal(f.Err())
 			}
 		case "tools":
 			if list, ok := value.(jsontree.Array); ok {
@@ -110,17 +114,17 @@ func TestMessages(t *testing.T) {
 		{`{"role":"user","content":"x","name":null,"tool_calls":null}`, `{user {x [] false}  []   <nil>}`},
 	}
 	for _, c := range cases {
-		r, err := decodeChat(`{"messages":[` + c.message + `]}`)
-		if err != nil {
-			t.Errorf("%s: %v", c.message, err)
+		r := decode(Chat{}, `{"messages":[`+c.message+`]}`)
+		if r.err != nil {
+			t.Errorf("%s: %v", c.message, r.err)
 			continue
 		}
 		if got := strings.ReplaceAll(fmt.Sprint(r.Chat.Messages[0]), "\n", `\n`); got != c.want {
 			t.Errorf("%s:\n got %s\nwant %s", c.message, got, c.want)
 		}
 	}
-	r, err := decodeChat(`{"messages":[{"role":"user","content":"x","cache":{"b":1,"a":2.0}}]}`)
-	if err != nil || string(jsontree.Append(nil, r.Chat.Messages[0].Extra)) != `{"cache": {"b": 1, "a": 2.0}}` {
-		t.Errorf("got %+v, %v", r, err)
+	r := decode(Chat{}, `{"messages":[{"role":"user","content":"x","cache":{"b":1,"a":2.0}}]}`)
+	if r.err != nil || string(jsontree.Append(nil, r.Chat.Messages[0].Extra)) != `{"cache": {"b": 1, "a": 2.0}}` {
+		t.Errorf("got %+v, %v", r.Request, r.err)
 	}
 }

@@ -1,0 +1,179 @@
+package openai
+
+import (
+	"math"
+	"strconv"
+
+	"github.com/atlas-inference/atlas/atlasrt/internal/api"
+	"github.com/atlas-inference/atlas/atlasrt/internal/completion"
+	"github.com/atlas-inference/atlas/atlasrt/internal/jsontree"
+	"github.com/atlas-inference/atlas/atlasrt/internal/sample"
+)
+
+// maxSaltBytes bounds cache_salt.
+const maxSaltBytes = 256
+
+// generation reads the fields of both routes.
+func (f *fields) generation(limits api.Limits) *api.Request {
+	r := &api.Request{Options: completion.Options{Choices: 1, LogProbs: -1}}
+	o, p := &r.Options, &r.Options.Sampling
+	f.Text("model", &r.Model)
+	f.streaming(r)
+
+	p.Temperature = f.GivenNumber("temperature")
+	p.TopP = f.GivenNumber("top_p")
+	p.MinP = f.GivenNumber("min_p")
+	p.PresencePenalty = f.GivenNumber("presence_penalty")
+	p.FrequencyPenalty = f.GivenNumber("frequency_penalty")
+	p.RepetitionPenalty = f.repetition()
+	var topK, seed int
+	if f.Integer("top_k", &topK) {
+		p.TopK = new(int32(max(topK, 0))) // -1 means all, as elsewhere
+	}
+	if f.Integer("seed", &seed) {
+		p.Seed = new(int64(seed))
+	}
+	f.bias(p, limits)
+
+	f.choices(o, limits)
+	f.stops(o, limits)
+	f.Integer("min_tokens", &o.MinTokens)
+	f.Bool("ignore_eos", &o.IgnoreEnd)
+	skip := true
+	f.Bool("skip_special_tokens", &skip)
+	o.KeepSpecial = !skip
+	if f.Text("cache_salt", &o.CacheSalt) && (o.CacheSalt == "" || len(o.CacheSalt) > maxSaltBytes) {
+		f.Invalid("cache_salt", "must have from 1 to %d bytes", maxSaltBytes)
+	}
+
+	f.Ignore("user", "metadata", "store", "service_tier", "safety_identifier", "prompt_cache_key", "prompt_cache_retention",
+		"prompt_cache_options", "verbosity", "prediction", "keep_alive")
+	f.unhonoured(r)
+	return r
+}
+
+// repetition reads repetition_penalty, which llama.cpp calls repeat_penalty.
+func (f *fields) repetition() *float32 {
+	given, other := f.GivenNumber("repetition_penalty"), f.GivenNumber("repeat_penalty")
+	switch {
+	case other == nil:
+		return given
+	case given != nil && *given != *other:
+		f.Invalid("repeat_penalty", "is %g and repetition_penalty is %g, but they are two names of one thing", *other, *given)
+	}
+	return other
+}
+
+// predict reads n_predict, llama.cpp's name of max_tokens.
+func (f *fields) predict(to *int, given bool) {
+	n := 0
+	switch before := *to; {
+	case !f.Integer("n_predict", &n):
+	case given && n != before && !(n == -1 && before == 0):
+		f.Invalid("n_predict", "is %d and max_tokens is %d, but they are two names of one thing", n, before)
+	case n == 0 && f.chat:
+		f.Invalid("n_predict", "is 0, must be -1 or at least 1 here")
+	case !given:
+		*to = max(n, 0)
+	}
+}
+
+func (f *fields) streaming(r *api.Request) {
+	f.Bool("stream", &r.Stream)
+	d := f.Dict("stream_options")
+	if d == nil {
+		return
+	}
+	if !r.Stream {
+		f.Invalid("stream_options", "is only allowed where stream is true")
+		return
+	}
+	o := f.inner(d, "stream_options")
+	o.Bool("include_usage", &r.StreamUsage)
+	o.Refuse("include_obfuscation", api.IsFalse)
+	f.Fail(o.Err())
+}
+
+func (f *fields) choices(o *completion.Options, limits api.Limits) {
+	if f.Integer("n", &o.Choices) && o.Choices > limits.Choices {
+		f.Fail(api.TooMuch(api.LimitChoices, "n", "n is %d, this server makes at most %d answers to one prompt.", o.Choices, limits.Choices))
+	}
+	best := o.Choices
+	f.Integer("best_of", &best)
+	switch {
+	case best > o.Choices:
+		f.Fail(api.Unsupported("best_of", "best_of is %d: this server makes as many answers as it returns, so it must not be more than n.", best))
+	case best < o.Choices && best != 0:
+		f.Invalid("best_of", "is %d, must not be less than n, which is %d", best, o.Choices)
+	}
+}
+
+// stops reads stop, a string or a list of them, and stop_token_ids.
+func (f *fields) stops(o *completion.Options, limits api.Limits) {
+	switch v := f.Take("stop").(type) {
+	case nil:
+	case jsontree.String:
+		o.Stop = []string{string(v)}
+	case jsontree.Array:
+		for i, item := range v {
+			s, ok := item.(jsontree.String)
+			if !ok {
+				f.Invalid("stop", "must hold strings; entry %d is %s", i, item.Kind())
+				return
+			}
+			if i == limits.Stops {
+				f.Fail(api.TooMuch(api.LimitStops, "stop", "stop has %d entries, at most %d are allowed.", len(v), limits.Stops))
+				return
+			}
+			o.Stop = append(o.Stop, string(s))
+		}
+	default:
+		f.WrongKind("stop", "a string or an array of strings", v)
+	}
+	for _, stop := range o.Stop {
+		if stop == "" {
+			f.Invalid("stop", "must not hold an empty string")
+		} else if len(stop) > limits.StopBytes {
+			f.Fail(api.TooMuch(api.LimitStops, "stop", "stop holds a string of %d bytes, at most %d are allowed.", len(stop), limits.StopBytes))
+		}
+	}
+	items := f.List("stop_token_ids")
+	if len(items) > limits.StopTokens {
+		f.Fail(api.TooMuch(api.LimitStops, "stop_token_ids", "stop_token_ids has %d entries, at most %d are allowed.", len(items), limits.StopTokens))
+		return
+	}
+	if items != nil {
+		o.StopTokens = f.Tokens("stop_token_ids", items)
+	}
+}
+
+// bias reads logit_bias: token ids, written as JSON keys must be, with a number for each.
+func (f *fields) bias(p *sample.Given, limits api.Limits) {
+	d := f.Dict("logit_bias")
+	if d == nil {
+		return
+	}
+	if d.Len() > limits.Biases {
+		f.Fail(api.TooMuch(api.LimitBiases, "logit_bias", "logit_bias has %d entries, at most %d are allowed.", d.Len(), limits.Biases))
+		return
+	}
+	limit := f.Range("logit_bias")
+	p.LogitBias = make(map[int32]float32, d.Len())
+	for key, v := range d.All() {
+		id, err := strconv.ParseInt(key, 10, 64)
+		n, number := v.(jsontree.Number)
+		bias, fits := n.Float()
+		switch {
+		case err != nil || strconv.FormatInt(id, 10) != key:
+			f.Invalid("logit_bias", "must have token ids as keys, not %q", api.Clip(key, 40))
+		case id < math.MinInt32 || id > math.MaxInt32:
+			f.Invalid("logit_bias", "names token %d, which no vocabulary has", id)
+		case !number:
+			f.Invalid("logit_bias", "of token %d must be a number, not %s", id, v.Kind())
+		case !fits || !limit.Holds(bias):
+			f.Invalid("logit_bias", "of token %d is %.40s, must be %s", id, string(n), limit)
+		default:
+			p.LogitBias[int32(id)] = float32(bias)
+		}
+	}
+}

@@ -1,0 +1,79 @@
+// Package openai is the dialect of the OpenAI API: its requests and answers of chats and completions, its list of models and
+// its errors. Fields that vLLM and llama.cpp added to it are read, too, and their routes for tokens are here.
+package openai
+
+import (
+	"encoding/json"
+
+	"github.com/atlas-inference/atlas/atlasrt/internal/api"
+	"github.com/atlas-inference/atlas/atlasrt/internal/jsontree"
+	"github.com/atlas-inference/atlas/atlasrt/internal/option"
+)
+
+// Chat is the dialect of POST /v1/chat/completions.
+type Chat struct{ problems }
+
+// Text is the dialect of POST /v1/completions.
+type Text struct{ problems }
+
+// Field implements api.Errors.
+func (Chat) Field(o option.Name) string {
+	if o == option.Prompt {
+		return "messages"
+	}
+	return field(o)
+}
+
+// Field implements api.Errors.
+func (Text) Field(o option.Name) string {
+	if o == option.TopLogProbs {
+		return "logprobs"
+	}
+	return field(o)
+}
+
+// field is what both routes call an option.
+func field(o option.Name) string {
+	switch o {
+	case option.Choices:
+		return "n"
+	case option.StopTokens:
+		return "stop_token_ids"
+	}
+	return string(o)
+}
+
+// fields are api.Fields with the rules of this API's routes.
+type fields struct {
+	*api.Fields
+	chat bool // the route answers conversations
+}
+
+func readObject(body []byte, ranges []api.Range) (*fields, error) {
+	f, err := api.ReadObject(body, ranges)
+	if err != nil {
+		return nil, err
+	}
+	return &fields{Fields: f}, nil
+}
+
+// inner reads an object within the one that f reads.
+func (f *fields) inner(object *jsontree.Object, name string) *fields {
+	return &fields{f.Inner(object, name), f.chat}
+}
+
+func appendOptional(b []byte, text string) []byte {
+	if text == "" {
+		return append(b, "null"...)
+	}
+	return jsontree.AppendString(b, text)
+}
+
+// appendJSON appends what encoding/json makes of a value of this package, which always works.
+func appendJSON[T any](b []byte, v T) []byte {
+	text, err := json.Marshal(v)
+	if err != nil {
+		panic("BUG: " + err.Error())
+	}
+	return append(b, text...)
+}

@@ -1,0 +1,68 @@
+package api
+
+import (
+	"github.com/atlas-inference/atlas/atlasrt/internal/chat"
+	"github.com/atlas-inference/atlas/atlasrt/internal/completion"
+	"github.com/atlas-inference/atlas/atlasrt/internal/option"
+)
+
+// Request asks for answers, in whatever dialect it came. To make one needs no model: what the client left out is left out here,
+// and token ids may be ones that the model does not have.
+type Request struct {
+	Model   string // as the client wrote it; empty: the default model
+	Stream  bool   // the answer comes as it is made
+	Options completion.Options
+	Chat    *chat.Request // what is to be answered: a conversation, or
+	Prompts []Prompt      // texts to go on with; none is empty
+	Special bool          // texts of Prompts get the tokens that the model begins texts with
+
+	StreamUsage bool   // a stream ends with the usage, where the dialect lets the client choose
+	IfPenalised *Error // refuses the request where tokens that were seen are penalised, which the model's defaults may do
+	Unknown     int    // fields that are not known
+}
+
+// Prompt is a text, or its tokens where Tokens is not nil.
+type Prompt struct {
+	Text   string
+	Tokens []int32
+}
+
+// Choices is how many answers are asked for in all.
+func (r *Request) Choices() int {
+	if r.Chat != nil {
+		return r.Options.Choices
+	}
+	return r.Options.Choices * len(r.Prompts)
+}
+
+// Limits bound what one request may ask for. See DefaultLimits.
+type Limits struct {
+	Messages   int // of a conversation
+	Prompts    int // texts to go on with
+	Choices    int // answers to each prompt
+	Stops      int // stop strings
+	StopBytes  int // of each
+	StopTokens int // tokens that end an answer
+	Biases     int // tokens whose logits get a bias
+}
+
+// DefaultLimits are those of a server that nobody configured.
+func DefaultLimits() Limits {
+	return Limits{Messages: 10_000, Prompts: 128, Choices: 8, Stops: 4, StopBytes: 256, StopTokens: 64, Biases: 1024}
+}
+
+// Check holds the request against the model that was found: its vocabulary, and its defaults. Errors are *Error and *option.Error.
+func (r *Request) Check(g *completion.Generator) error {
+	if err := g.Check(&r.Options); err != nil {
+		return err
+	}
+	if p := r.Options.Sampling.Over(g.Defaults); r.IfPenalised != nil && p.Penalises() {
+		return r.IfPenalised
+	}
+	for _, p := range r.Prompts {
+		if err := g.Known(option.Prompt, p.Tokens); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,41 @@
+// Package option names what a request may set about its answer. The names are nobody's API: a codec maps them to its fields.
+package option
+
+import "fmt"
+
+// Name is what the core calls an option. Terminals and logs show it as it is; clients see their API's name for it.
+type Name string
+
+// Options of a request.
+const (
+	Prompt      Name = "prompt"      // or the conversation that it is made from
+	MaxTokens   Name = "max_tokens"  // of an answer
+	MinTokens   Name = "min_tokens"  // before an answer may end
+	Choices     Name = "choices"     // answers to one prompt
+	Stop        Name = "stop"        // texts that end an answer
+	StopTokens  Name = "stop_tokens" // tokens that do
+	TopLogProbs Name = "top_logprobs"
+
+	Temperature       Name = "temperature"
+	TopP              Name = "top_p"
+	TopK              Name = "top_k"
+	MinP              Name = "min_p"
+	RepetitionPenalty Name = "repetition_penalty"
+	FrequencyPenalty  Name = "frequency_penalty"
+	PresencePenalty   Name = "presence_penalty"
+	LogitBias         Name = "logit_bias"
+)
+
+// Error blames an option. Reason goes on from its name, such as: is 3, must be at most 2.
+type Error struct {
+	Option Name
+	Reason string
+}
+
+// Error gives the name and the reason.
+func (e *Error) Error() string { return string(e.Option) + " " + e.Reason }
+
+// Invalid makes an Error.
+func Invalid(option Name, format string, values ...any) *Error {
+	return &Error{option, fmt.Sprintf(format, values...)}
+}
