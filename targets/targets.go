@@ -58,6 +58,7 @@ type Problem struct {
 	strict.Problem
 }
 
+// Error names the file and the line.
 func (p Problem) Error() string { return fmt.Sprintf("targets/%s:%d: %s", p.File, p.Line, p.Problem) }
 
 // Hardwares reads every hardware in files, sorted by name. The error joins Problems where content is to blame.

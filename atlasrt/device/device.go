@@ -48,7 +48,9 @@ type Grapher interface {
 
 // Graph is a recorded step. Replaying reads the same addresses with the same sizes.
 type Graph interface {
+	// Replay queues the step on s, which is the stream that it was recorded on.
 	Replay(s Stream)
+	// Close gives back what the recording takes. No replay of it may be in flight.
 	Close() error
 }
 

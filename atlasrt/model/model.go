@@ -6,6 +6,7 @@ import "github.com/atlas-inference/atlas/atlasrt/op"
 
 // Model is a loaded network.
 type Model interface {
+	// Layout is what the engine plans memory by. It never changes.
 	Layout() Layout
 	// Forward queues one step. It only queues: nothing has run when it returns.
 	Forward(q op.Stream, in *Inputs)

@@ -7,6 +7,7 @@ import "github.com/atlas-inference/atlas/atlasrt/op"
 // What a model queues between BeginLive and EndLive is launched anew in every step. Everything else must depend on no
 // size of Inputs but Rows and Outputs, and be queued in the same order each time.
 type Seam interface {
+	// BeginLive ends a piece, and EndLive begins the next one: what lies between them is launched anew.
 	BeginLive()
 	EndLive()
 }

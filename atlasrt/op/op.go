@@ -85,6 +85,7 @@ func (t DType) Bytes() int64 {
 	panic("BUG: element type without a size")
 }
 
+// String is the name that struct tags use, such as bf16; "none" and "unknown" are no types.
 func (t DType) String() string {
 	names := [...]string{"none", "f32", "bf16", "f16", "i32", "i64", "u32", "u8", "f8_e4m3"}
 	if t < 0 || int(t) >= len(names) {

@@ -79,6 +79,7 @@ func ParseScheme(name string) (Scheme, error) {
 	return 0, fmt.Errorf("weight scheme %q is unknown (known: %s)", name, strings.Join(known, ", "))
 }
 
+// String is the name that manifests and flags use, such as q4_0; "unknown" where it is none.
 func (s Scheme) String() string {
 	if s <= 0 || int(s) >= len(schemes) {
 		return "unknown"

@@ -22,6 +22,7 @@ type Problem struct {
 	Known   []string
 }
 
+// String is the message and, after an unknown key, the known ones.
 func (p Problem) String() string {
 	if p.Unknown != "" {
 		return fmt.Sprintf("%s (known: %s)", p.Msg, strings.Join(p.Known, ", "))

@@ -19,6 +19,7 @@ type Pos struct {
 	Set  string
 }
 
+// String writes file:line, or the file alone where no line is known.
 func (p Pos) String() string {
 	if p.Line == 0 {
 		return p.File
@@ -46,6 +47,7 @@ type Diagnostic struct {
 	Hint string
 }
 
+// String writes file:line: what is wrong (what to do).
 func (d Diagnostic) String() string {
 	s := d.Pos.String() + ": " + d.Msg
 	if d.Hint != "" {

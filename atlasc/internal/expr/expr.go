@@ -119,6 +119,7 @@ type Expr struct {
 // Error says what is wrong with an expression and what to do.
 type Error struct{ Msg, Hint string }
 
+// Error says what is wrong with the expression.
 func (e *Error) Error() string { return e.Msg }
 
 // Bool reads a condition.

@@ -67,6 +67,7 @@ type MissingError struct {
 	Install string // command that installs it
 }
 
+// Error names the compiler and how to install it.
 func (e *MissingError) Error() string {
 	return fmt.Sprintf("%s is not installed (%s)", e.Tool, e.Install)
 }
@@ -77,6 +78,7 @@ type Failure struct {
 	Output string
 }
 
+// Error is the line of the manifest and, below it, what the compiler says.
 func (f *Failure) Error() string {
 	return fmt.Sprintf("%s: %s does not compile:\n%s", f.Unit.At, f.Unit.Name, f.Output)
 }

@@ -48,6 +48,7 @@ type Error struct {
 	Message string
 }
 
+// Error names the template and its line, where that is known.
 func (e *Error) Error() string {
 	if e.Line == 0 {
 		return "chat template: " + e.Message
@@ -61,6 +62,7 @@ type Refusal struct {
 	Reason  string
 }
 
+// Error names the message and says what is wrong with it.
 func (e *Refusal) Error() string { return fmt.Sprintf("messages[%d] %s", e.Message, e.Reason) }
 
 // ParseTemplate reads the chat_template of a checkpoint and tries what it can do. The special tokens are those of its tokenizer

@@ -60,6 +60,7 @@ type TooLong struct {
 	Limit  int // of a prompt and its answer together
 }
 
+// Error gives both counts and says to shorten the prompt.
 func (e *TooLong) Error() string {
 	return fmt.Sprintf("the prompt has %d tokens, but this model's maximum context length is %d tokens (shorten the prompt)", e.Tokens, e.Limit)
 }

@@ -37,6 +37,7 @@ const (
 	Full
 )
 
+// String is the name that logs and flags use.
 func (r Recording) String() string { return [...]string{"eager", "piecewise", "full"}[r] }
 
 // Recordings is how decode steps and all others are run.

@@ -23,6 +23,7 @@ type Error struct {
 	Message string
 }
 
+// Error names the line, where it is known.
 func (e *Error) Error() string {
 	if e.Line == 0 {
 		return e.Message

@@ -12,6 +12,7 @@ import (
 
 // Source is what is asked at each scrape; *engine.Engine is one.
 type Source interface {
+	// See the methods of *engine.Engine.
 	Stats() engine.Stats
 	Heartbeat() time.Time
 }

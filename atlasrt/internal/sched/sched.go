@@ -37,6 +37,7 @@ type QueueFull struct {
 	Tokens, TokenLimit     int // prompt tokens waiting, theirs included
 }
 
+// Error gives what would wait and what may.
 func (e *QueueFull) Error() string {
 	return fmt.Sprintf("the queue is full: %d requests with %d prompt tokens would wait, the limits are %d and %d (try again later)",
 		e.Requests, e.Tokens, e.RequestLimit, e.TokenLimit)
@@ -45,6 +46,7 @@ func (e *QueueFull) Error() string {
 // TooLong is returned for a request whose prompt and new tokens can never fit.
 type TooLong struct{ Tokens, Limit int }
 
+// Error gives both counts.
 func (e *TooLong) Error() string {
 	return fmt.Sprintf("prompt and max_tokens come to %d tokens, the limit is %d", e.Tokens, e.Limit)
 }

@@ -23,6 +23,7 @@ type Template interface {
 
 // Engine is what the server asks about the engine behind a model's generator; *engine.Engine is one.
 type Engine interface {
+	// See the methods of *engine.Engine.
 	Stats() engine.Stats
 	Heartbeat() time.Time
 	Err() error

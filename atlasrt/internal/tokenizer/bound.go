@@ -11,6 +11,7 @@ import (
 // TooLong says that a text has more tokens than it may. Where it ends is not looked for, so AtLeast is what is certain.
 type TooLong struct{ Limit, AtLeast int }
 
+// Error gives both counts and says to shorten the text.
 func (e *TooLong) Error() string {
 	return fmt.Sprintf("the text has at least %d tokens, more than %d (shorten it)", e.AtLeast, e.Limit)
 }

@@ -46,6 +46,7 @@ func (r BenchResult) Share() float64 { return r.BytesPerSecond() / float64(max(r
 
 func perSecond(n int64, d time.Duration) float64 { return float64(n) / max(d.Seconds(), 1e-12) }
 
+// String is a line with the median and the least time, the bytes a second and their share of a plain read.
 func (r BenchResult) String() string {
 	if r.Message != "" {
 		return fmt.Sprintf("%s %s: %s", r.Op, r.Case, r.Message)

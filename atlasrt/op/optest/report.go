@@ -25,6 +25,7 @@ type Result struct {
 	Message   string // what is wrong, or the worst element
 }
 
+// String is a line with the largest error, what is allowed, and what is wrong where the case failed.
 func (r Result) String() string {
 	line := fmt.Sprintf("%s %s %s %.2g %.2g", r.Status, r.Op, r.Case, r.Error, r.Tolerance)
 	if r.Status != Pass {

@@ -16,8 +16,9 @@ import (
 )
 
 const (
-	// IndexName is the file that says which shard holds which tensor; SingleName the only shard where there is no index.
-	IndexName  = "model.safetensors.index.json"
+	// IndexName is the file that says which shard holds which tensor.
+	IndexName = "model.safetensors.index.json"
+	// SingleName is the only shard where there is no index.
 	SingleName = "model.safetensors"
 
 	maxIndexBytes = 100_000_000

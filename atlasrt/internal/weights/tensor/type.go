@@ -79,6 +79,7 @@ func Parse(name string) (Type, bool) {
 	return 0, false
 }
 
+// String is the name that files and errors use, such as BF16 or Q4_0.
 func (t Type) String() string {
 	if t >= typeCount {
 		return fmt.Sprintf("Type(%d)", uint8(t))
