@@ -15,10 +15,18 @@ const (
 
 // Event is a piece of the answer to a request: all that the codecs of the APIs see of it. What fails is no event but an error.
 type Event struct {
-	Kind   EventKind
-	Choice int           // which answer, counted through the choices of all prompts; of EventPrompt the first one of its prompt
-	Text   string        // of EventPrompt, EventText and EventReasoning; valid UTF-8
-	Tokens []Token       // with log-probabilities, where they were asked for: those that the model drew since the last event that has some; of EventPrompt the prompt's, the first of which follows nothing and has none
+	Kind EventKind
+
+	// Choice says which answer it is about, counted through the choices of all prompts. Of EventPrompt it is the first one of
+	// its prompt.
+	Choice int
+
+	Text string // of EventPrompt, EventText and EventReasoning; valid UTF-8
+
+	// Tokens with log-probabilities, where they were asked for: what the model drew since the last event that has some. Of
+	// EventPrompt they are the prompt's, whose first token follows nothing and has none.
+	Tokens []Token
+
 	Call   ToolCallDelta // of EventToolCall
 	Finish Finish        // of EventFinish
 	Match  string        // of EventFinish: the stop string that was met, where one was

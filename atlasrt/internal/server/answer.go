@@ -20,24 +20,24 @@ import (
 // serve answers a request to its end.
 func (s *Server) serve(c *gin.Context, x *exchange) {
 	g := x.model.Generator
-	s.metrics.Admitted(x.Options.Choices, min(x.Options.MaxTokens, g.MaxContext))
+	s.metrics.Admitted(x.request.Options.Choices, min(x.request.Options.MaxTokens, g.MaxContext))
 	e := entryOf(c)
-	e.model, e.usage.Prompt = x.Model, x.tokens()
+	e.model, e.usage.Prompt = x.name, x.tokens()
 	ctx, cancel := context.WithTimeoutCause(c.Request.Context(), s.limits.RequestTime, errDeadline)
 	defer cancel()
-	stream, err := g.Start(ctx, x.prompts, x.Options)
+	stream, err := g.Start(ctx, x.prompts, x.request.Options)
 	if full, ok := errors.AsType[*engine.QueueFull](err); ok && x.neverFits(full) {
 		err = api.TooMuch(api.LimitQueue, x.inputField(), "This request asks for %d answers to %d tokens of %s, but only %d answers and %d tokens may wait here at a time; ask for fewer.",
-			x.Choices(), x.tokens(), x.inputField(), full.RequestLimit, full.TokenLimit)
+			x.request.Choices(), x.tokens(), x.inputField(), full.RequestLimit, full.TokenLimit)
 	}
 	if err != nil {
 		s.end(c, err)
 		return
 	}
 	defer stream.Close()
-	answer := x.dialect.Answer(x.Request, api.Head{ID: newID(""), Created: time.Now().Unix(), Model: x.Model})
+	answer := x.dialect.Answer(x.request, api.Head{ID: newID(""), Created: time.Now().Unix(), Model: x.name})
 	clock := newClock(s.metrics, x)
-	if x.Stream {
+	if x.request.Stream {
 		err = s.stream(ctx, c, answer, stream, clock)
 	} else {
 		err = s.whole(ctx, c, answer, stream, clock)
@@ -61,7 +61,7 @@ func (x *exchange) tokens() (n int) {
 
 // neverFits tells whether a queue that was full is too small for this request even when nobody else waits: to try again is no use.
 func (x *exchange) neverFits(full *engine.QueueFull) bool {
-	return x.Choices() > full.RequestLimit || x.tokens()*x.Options.Choices > full.TokenLimit
+	return x.request.Choices() > full.RequestLimit || x.tokens()*x.request.Options.Choices > full.TokenLimit
 }
 
 // stream writes events as tokens come.
@@ -152,7 +152,7 @@ type clock struct {
 }
 
 func newClock(m *metrics.Metrics, x *exchange) *clock {
-	choices := len(x.prompts) * x.Options.Choices
+	choices := x.request.Choices()
 	return &clock{metrics: m, arrived: x.arrived, last: make([]time.Time, choices), ended: make([]chat.Finish, choices)}
 }
 

@@ -18,10 +18,11 @@ import (
 
 // exchange is a request for answers on its way.
 type exchange struct {
-	*api.Request
 	dialect api.Dialect
 	arrived time.Time
+	request *api.Request
 	model   *Model
+	name    string // of the model, as the client wrote it or, where it wrote none, the model's own
 	prompts []completion.Prompt
 }
 
@@ -35,9 +36,9 @@ func (s *Server) generate(c *gin.Context, d api.Dialect) {
 	}
 	defer b.leave()
 	x := &exchange{dialect: d, arrived: time.Now()}
-	x.Request, err = d.Decode(b.text, s.request)
+	x.request, err = d.Decode(b.text, s.request)
 	if err == nil {
-		s.metrics.UnknownFields(x.Unknown)
+		s.metrics.UnknownFields(x.request.Unknown)
 		err = s.prepare(b.ctx, x)
 	}
 	b.leave()
@@ -50,17 +51,17 @@ func (s *Server) generate(c *gin.Context, d api.Dialect) {
 
 // prepare completes a request by what its model knows.
 func (s *Server) prepare(ctx context.Context, x *exchange) (err error) {
-	if x.model, err = s.model(x.Model); err != nil {
+	if x.model, err = s.model(x.request.Model); err != nil {
 		return err
 	}
-	x.Model = cmp.Or(x.Model, x.model.Name) // as answers show it
-	if err := x.Check(x.model.Generator); err != nil {
+	x.name = cmp.Or(x.request.Model, x.model.Name)
+	if err := x.request.Check(x.model.Generator); err != nil {
 		return err
 	}
-	if x.Options.Sampling.Seed == nil {
-		x.Options.Sampling.Seed = new(randomSeed())
+	if sampling := &x.request.Options.Sampling; sampling.Seed == nil {
+		sampling.Seed = new(randomSeed())
 	}
-	x.prompts, err = x.model.prompts(ctx, x.Request, x.inputField())
+	x.prompts, err = x.model.prompts(ctx, x.request, x.inputField())
 	if long, ok := errors.AsType[*tokenizer.TooLong](err); ok {
 		return tooLong(x.dialect, api.Count{Tokens: long.AtLeast, AtLeast: true, Limit: x.model.Generator.MaxContext})
 	}

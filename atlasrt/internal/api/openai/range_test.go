@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -8,7 +9,9 @@ import (
 	"testing"
 
 	"github.com/atlas-inference/atlas/atlasrt/internal/api"
+	"github.com/atlas-inference/atlas/atlasrt/internal/completion"
 	"github.com/atlas-inference/atlas/atlasrt/internal/jsontree"
+	"github.com/atlas-inference/atlas/atlasrt/internal/sample"
 )
 
 // routes are the two routes with ranges, and what their requests need.
@@ -207,6 +210,32 @@ func TestOtherNames(t *testing.T) {
 		r := decode(Text{}, `{"prompt":"x"`+c.fields+`}`)
 		if r.err != nil || r.Options.MaxTokens != c.most || r.Options.Score != c.score {
 			t.Errorf("%s: got %+v, %v, want at most %d tokens, score %v", c.fields, r.Request, r.err, c.most, c.score)
+		}
+	}
+}
+
+// Whether tokens are penalised may be the model's word: a field about which of them are is refused then.
+func TestWindowsOfModelsThatPenalise(t *testing.T) {
+	penalising := sample.Defaults()
+	penalising.RepetitionPenalty = 1.1
+	cases := []struct {
+		fields   string
+		defaults sample.Params
+		field    string
+	}{
+		{`"repeat_last_n":64`, sample.Defaults(), ""}, {`"repeat_last_n":64`, penalising, "repeat_last_n"}, {`"repeat_last_n":-1`, penalising, ""},
+		{`"repeat_last_n":64,"repetition_penalty":1`, penalising, ""}, {`"penalize_nl":false`, penalising, "penalize_nl"}, {`"penalty_range":9`, sample.Defaults(), ""},
+	}
+	for _, route := range routes {
+		for _, c := range cases {
+			r, err := route.dialect.Decode([]byte(`{`+route.least+`,`+c.fields+`}`), api.DefaultLimits())
+			if err != nil {
+				t.Fatal(err)
+			}
+			e, _ := errors.AsType[*api.Error](r.Check(&completion.Generator{Vocab: vocab, Defaults: c.defaults}))
+			if got := cmp.Or(e, &api.Error{}).Field; got != c.field {
+				t.Errorf("route %s, %s of a model with the penalty %g: blames %q, want %q", route.name, c.fields, c.defaults.RepetitionPenalty, got, c.field)
+			}
 		}
 	}
 }
