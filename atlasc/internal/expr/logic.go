@@ -209,8 +209,13 @@ func (c Cover) Covers(d Cover) bool {
 	return true
 }
 
-// Empty tells whether no value satisfies the conjunction's ranges.
+// Empty tells whether the conjunction never holds: no value is in one of its ranges, or it demands a term and its opposite.
 func (c Cover) Empty() bool {
+	for term := range c.terms {
+		if c.terms["!"+term] {
+			return true
+		}
+	}
 	for _, s := range c.ranges {
 		if s.low > s.high {
 			return true

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -54,8 +55,11 @@ func (b *builder) sets() {
 	}
 	base := b.set(Base, entries[Base])
 	h.Sets = append(h.Sets, base)
+	lists := [][]*Entry{entries[Base]}
 	for _, model := range models[1:] {
-		set := b.set(model, b.merge(model, entries[model], entries[Base]))
+		merged := b.merge(model, entries[model], entries[Base])
+		lists = append(lists, merged)
+		set := b.set(model, merged)
 		set.Ops = slices.DeleteFunc(set.Ops, func(d Dispatch) bool {
 			of := base.Dispatch(d.Op.Name)
 			return of != nil && slices.EqualFunc(d.Cases, of.Cases, func(x, y Case) bool {
@@ -64,17 +68,20 @@ func (b *builder) sets() {
 		})
 		h.Sets = append(h.Sets, set)
 	}
+	reached := map[*Entry]bool{}
 	for _, s := range h.Sets {
 		for _, d := range s.Ops {
 			for _, c := range d.Cases {
 				for _, e := range c.Branches {
-					if !slices.Contains(h.Entries, e) {
+					if !reached[e] {
+						reached[e] = true
 						h.Entries = append(h.Entries, e)
 					}
 				}
 			}
 		}
 	}
+	b.unreachable(lists, reached)
 }
 
 // merge puts a model's entries before those of the base set, or in the place of the ones they replace.
@@ -106,7 +113,6 @@ func (b *builder) merge(model string, own, base []*Entry) []*Entry {
 // set makes the dispatch table of a list of entries.
 func (b *builder) set(model string, entries []*Entry) *Set {
 	s := &Set{Model: model}
-	useful := map[*Entry]bool{}
 	for _, op := range b.contract.Ops {
 		var candidates []*Entry
 		for _, e := range entries {
@@ -121,10 +127,10 @@ func (b *builder) set(model string, entries []*Entry) *Set {
 		switch {
 		case op.Partial && len(candidates) == 0: // served nowhere
 		case op.Weight() == nil:
-			d.Cases = []Case{{Branches: b.branches(model, op, candidates, nil, useful)}}
+			d.Cases = []Case{{Branches: b.branches(model, op, candidates, nil)}}
 		default:
 			for _, l := range b.hardware.Layouts {
-				branches := b.branches(model, op, candidates, &l.Scheme, useful)
+				branches := b.branches(model, op, candidates, &l.Scheme)
 				if op.Partial && len(branches) == 0 {
 					continue
 				}
@@ -138,13 +144,12 @@ func (b *builder) set(model string, entries []*Entry) *Set {
 		}
 		s.Ops = append(s.Ops, d)
 	}
-	b.unreachable(model, entries, useful)
 	return s
 }
 
 // branches picks the entries that serve an operation for one scheme (nil where it has no weight), up to the first that
 // always does. Only a partial operation may do without that.
-func (b *builder) branches(model string, op *contract.Struct, candidates []*Entry, scheme *contract.Constant, useful map[*Entry]bool) []*Entry {
+func (b *builder) branches(model string, op *contract.Struct, candidates []*Entry, scheme *contract.Constant) []*Entry {
 	var branches []*Entry
 	what := "operation " + op.Name
 	for _, e := range candidates {
@@ -166,7 +171,6 @@ func (b *builder) branches(model string, op *contract.Struct, candidates []*Entr
 		if e.cover.Empty() || slices.ContainsFunc(branches, func(before *Entry) bool { return before.cover.Covers(e.cover) }) {
 			continue
 		}
-		useful[e] = true
 		branches = append(branches, e)
 		if always || e.cover.Always() {
 			return branches
@@ -204,30 +208,39 @@ func (b *builder) home(scheme *contract.Constant) diag.Pos {
 	return diag.Pos{File: "targets/" + b.hardware.File, Line: 1}
 }
 
-// unreachable reports entries of a set's own manifests that no call can reach, and comparisons that are always the same.
-func (b *builder) unreachable(model string, entries []*Entry, useful map[*Entry]bool) {
-	for i, e := range entries {
-		if e.Model != model {
-			continue
-		}
-		if other, ok := otherScheme(e); ok {
-			b.diags.Add(e.At("when"), "remove the comparison", "kernel %s is not for weight scheme %s, which its condition mentions", e.Name, b.schemeName(other))
-			continue
-		}
-		if useful[e] {
-			continue
-		}
-		if e.cover.Empty() || b.never(e) {
-			b.diags.Add(e.At("when"), "remove the entry or correct its condition", "the condition of kernel %s never holds", e.Name)
-			continue
-		}
-		for _, before := range entries[:i] {
-			if before.Op == e.Op && useful[before] && (before.Unconditional() || before.cover.Covers(e.cover)) {
-				b.diags.Add(e.At(""), "remove it or move it up", "kernel %s is never reached: %s at %s serves all that it would", e.Name, before.Name, before.At(""))
-				break
+// unreachable reports entries that are in no table of the hardware, and comparisons that are always the same. lists are the
+// entries of its sets, each in the order in which they are tried.
+func (b *builder) unreachable(lists [][]*Entry, reached map[*Entry]bool) {
+	seen := map[*Entry]bool{}
+	for _, entries := range lists {
+		for i, e := range entries {
+			if seen[e] {
+				continue
+			}
+			seen[e] = true
+			other, mentioned := otherScheme(e)
+			switch {
+			case mentioned:
+				b.diags.Add(e.At("when"), "remove the comparison", "kernel %s is not for weight scheme %s, which its condition mentions", e.Name, b.schemeName(other))
+			case reached[e]:
+			case e.cover.Empty() || b.never(e):
+				b.diags.Add(e.At("when"), "remove the entry or correct its condition", "the condition of kernel %s never holds", e.Name)
+			default:
+				b.diags.Add(e.At(""), "remove it or move it up", "kernel %s is never reached: %s all that it would", e.Name, inPlaceOf(e, entries[:i], reached))
 			}
 		}
 	}
+}
+
+// inPlaceOf says which of the entries before one serve what it would.
+func inPlaceOf(e *Entry, before []*Entry, reached map[*Entry]bool) string {
+	for _, other := range before {
+		schemes := other.Schemes == nil || e.Schemes != nil && !slices.ContainsFunc(e.Schemes, func(s int64) bool { return !slices.Contains(other.Schemes, s) })
+		if other.Op == e.Op && reached[other] && schemes && other.cover.Covers(e.cover) {
+			return fmt.Sprintf("%s at %s serves", other.Name, other.At(""))
+		}
+	}
+	return "entries before it serve"
 }
 
 // otherScheme is a scheme that an entry's condition mentions though the entry does not serve it.
