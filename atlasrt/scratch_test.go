@@ -3,8 +3,11 @@ package main
 import (
 	"fmt"
 	"math/rand/v2"
+	"reflect"
+	"slices"
 	"testing"
 
+	"github.com/atlas-inference/atlas/atlasrt/bundle"
 	"github.com/atlas-inference/atlas/atlasrt/device/host"
 	"github.com/atlas-inference/atlas/atlasrt/internal/instance"
 	"github.com/atlas-inference/atlas/atlasrt/internal/load"
@@ -12,7 +15,93 @@ import (
 	"github.com/atlas-inference/atlas/atlasrt/model"
 	"github.com/atlas-inference/atlas/atlasrt/model/qwen3"
 	"github.com/atlas-inference/atlas/atlasrt/op"
+	"github.com/atlas-inference/atlas/generated/ops"
 )
+
+// No call asks for more scratch memory than its set says of calls up to larger sizes, and some ask for all of it.
+func TestScratchIsBounded(t *testing.T) {
+	for _, b := range bundles() {
+		for _, options := range [][]string{nil, {"exact"}, b.Features, append([]string{"amx"}, b.Features...)} {
+			set := b.New(numbered(b), func(option string) bool { return slices.Contains(options, option) })
+			t.Run(fmt.Sprintf("%s%v", b.Hardware, options), func(t *testing.T) { bounded(t, set) })
+		}
+	}
+}
+
+func bounded(t *testing.T, set bundle.Set) {
+	random := rand.New(rand.NewPCG(1, 2))
+	asking, met := map[string]bool{}, map[string]bool{}
+	methods := reflect.TypeFor[bundle.Set]()
+	for i := range methods.NumMethod() {
+		if m := methods.Method(i).Type; m.NumIn() == 2 && m.In(1).Kind() == reflect.Struct {
+			for range 400 {
+				most := reflect.New(m.In(1)).Elem()
+				randomSizes(random, most, set)
+				for range 4 {
+					call := reflect.New(m.In(1)).Elem()
+					call.Set(most)
+					lessOf(random, call)
+					var q load.Measure
+					ops.Call(set, &q, call.Interface())
+					bound := set.Scratch(most.Interface())
+					if q.Most > bound {
+						t.Fatalf("%T %+v asks for %d bytes, and the most of %+v is %d", call.Interface(), call, q.Most, most, bound)
+					}
+					asking[m.In(1).Name()] = asking[m.In(1).Name()] || q.Most > 0
+					met[m.In(1).Name()] = met[m.In(1).Name()] || q.Most > 0 && q.Most == bound
+				}
+			}
+		}
+	}
+	if len(asking) == 0 || !asking["PagedAttention"] && !asking["Linear"] && !asking["Sample"] {
+		t.Error("no call asks for scratch memory")
+	}
+	for name := range asking {
+		if asking[name] && !met[name] {
+			t.Errorf("no call of %s asks for as much as the set says", name)
+		}
+	}
+}
+
+// randomSizes fills an operation's struct with sizes that a model may have.
+func randomSizes(random *rand.Rand, v reflect.Value, set bundle.Set) {
+	one := func(of ...int64) int64 { return of[random.IntN(len(of))] }
+	for i := range v.NumField() {
+		f, name := v.Field(i), v.Type().Field(i).Name
+		switch {
+		case f.Kind() == reflect.Struct:
+			w := op.Weight{Scheme: op.Scheme(1 + random.IntN(16)), Rows: int32(one(8, 128, 192, 1536, 4096, 6144)), Cols: int32(256 * one(1, 2, 4, 8, 12, 17, 32)),
+				Count: int32(one(1, 8, 128, 256, 512, 2000)), Rounding: op.Rounding(random.IntN(3))}
+			for w.Scheme.String() == "unknown" || set.PackedBytes(w.Scheme, w.Rows, w.Cols) == 0 {
+				w.Scheme = op.Scheme(1 + random.IntN(16))
+			}
+			f.Set(reflect.ValueOf(w))
+		case name == "_":
+		case f.Type() == reflect.TypeFor[op.Ptr]():
+			f.SetUint(uint64(random.IntN(2) * 4096))
+		case f.Type() == reflect.TypeFor[op.DType]():
+			f.SetInt(one(int64(op.F32), int64(op.BF16)))
+		case v.Type().Field(i).Tag.Get("atlas") == "step":
+			f.SetInt(1 << random.IntN(13))
+			f.SetInt(f.Int() + random.Int64N(f.Int()))
+		case name == "HeadDim":
+			f.SetInt(one(32, 64, 80, 128, 256))
+		case name == "TopK" || name == "BlockSize":
+			f.SetInt(one(1, 2, 8, 16))
+		case f.CanInt():
+			f.SetInt(one(1, 2, 4, 8, 32, 64, 128, 256, 1024, 32000, 151936, 200000))
+		}
+	}
+}
+
+// lessOf makes sizes of a step less, or leaves them.
+func lessOf(random *rand.Rand, v reflect.Value) {
+	for i := range v.NumField() {
+		if f := v.Field(i); v.Type().Field(i).Tag.Get("atlas") == "step" && random.IntN(2) == 0 {
+			f.SetInt(1 + random.Int64N(min(f.Int(), 1<<random.IntN(14))))
+		}
+	}
+}
 
 // No step asks for more scratch memory than what was measured: a stream that has less ends the step, and with it the engine.
 func TestStepsFitTheirScratchMemory(t *testing.T) {

@@ -20,6 +20,9 @@ type Set interface {
 	op.Sampler
 	op.Packer
 	op.Memory
+	// Scratch is the most scratch memory, in bytes, that a call of the operation whose struct args is may ask for, where args has
+	// the most of each size of a step, and a call may have anything less. It is for those who have calls of all operations at hand.
+	Scratch(args any) int64
 }
 
 // Bundle is the generated package of one hardware. Its strings are committed; its image is built.

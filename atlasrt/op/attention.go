@@ -13,11 +13,11 @@ type Attention interface {
 // It depends on the step alone, not on the layer. Axis tells which of several positions (time, height, width) drives a
 // frequency; without it the first does. Source: Su et al. 2021, https://arxiv.org/abs/2104.09864.
 type RotaryAngles struct {
-	Out       Ptr `atlas:"out f32 [Rows,2*Pairs]"`
-	Positions Ptr `atlas:"in i32 [Axes,Rows]"`
-	Frequency Ptr `atlas:"in f32 [Pairs]"`
-	Axis      Ptr `atlas:"in? i32 [Pairs]"`
-	Rows      int32
+	Out       Ptr   `atlas:"out f32 [Rows,2*Pairs]"`
+	Positions Ptr   `atlas:"in i32 [Axes,Rows]"`
+	Frequency Ptr   `atlas:"in f32 [Pairs]"`
+	Axis      Ptr   `atlas:"in? i32 [Pairs]"`
+	Rows      int32 `atlas:"step"`
 	Axes      int32
 	Pairs     int32
 	Scale     float32
@@ -39,19 +39,19 @@ const (
 // first 2·Pairs elements of a head turn, the rest pass. Queries and keys are turned in place; key and value are
 // written to the cache slot Slots[r] = block·BlockSize + offset; a negative slot writes nothing.
 type RotaryCache struct {
-	QKV       Ptr `atlas:"inout act [Rows,(Heads+2*KVHeads)*HeadDim]"`
-	K         Ptr `atlas:"inout KVType [Blocks,KVHeads,BlockSize,HeadDim]"`
-	V         Ptr `atlas:"inout KVType [Blocks,KVHeads,BlockSize,HeadDim]"`
-	Angles    Ptr `atlas:"in f32 [Rows,2*Pairs]"`
-	Slots     Ptr `atlas:"in i32 [Rows]"`
-	QNorm     Ptr `atlas:"in? f32 [HeadDim]"`
-	KNorm     Ptr `atlas:"in? f32 [HeadDim]"`
-	Rows      int32
+	QKV       Ptr   `atlas:"inout act [Rows,(Heads+2*KVHeads)*HeadDim]"`
+	K         Ptr   `atlas:"inout KVType [Blocks,KVHeads,BlockSize,HeadDim]"`
+	V         Ptr   `atlas:"inout KVType [Blocks,KVHeads,BlockSize,HeadDim]"`
+	Angles    Ptr   `atlas:"in f32 [Rows,2*Pairs]"`
+	Slots     Ptr   `atlas:"in i32 [Rows]"`
+	QNorm     Ptr   `atlas:"in? f32 [HeadDim]"`
+	KNorm     Ptr   `atlas:"in? f32 [HeadDim]"`
+	Rows      int32 `atlas:"step"`
 	Heads     int32
 	KVHeads   int32
 	HeadDim   int32
 	Pairs     int32
-	Blocks    int32
+	Blocks    int32 `atlas:"step"`
 	BlockSize int32
 	Pairing   Pairing
 	KVType    DType
@@ -65,21 +65,21 @@ type RotaryCache struct {
 // Token t of sequence s lies in block Tables[s,t/BlockSize]. Query head h reads key head h/(Heads/KVHeads):
 // Out[r,h] = Σ_t softmax_t(Scale·Q[r,h]·K[t])·V[t]. Rows past Starts[Seqs] are left alone.
 type PagedAttention struct {
-	Out       Ptr `atlas:"out act [Rows,Heads*HeadDim]"`
-	Q         Ptr `atlas:"in act [Rows:QPitch,Heads*HeadDim]"`
-	K         Ptr `atlas:"in KVType [Blocks,KVHeads,BlockSize,HeadDim]"`
-	V         Ptr `atlas:"in KVType [Blocks,KVHeads,BlockSize,HeadDim]"`
-	Starts    Ptr `atlas:"in i32 [Seqs+1]"`
-	Lengths   Ptr `atlas:"in i32 [Seqs]"`
-	Tables    Ptr `atlas:"in i32 [Seqs,MaxBlocks]"`
-	Rows      int32
+	Out       Ptr   `atlas:"out act [Rows,Heads*HeadDim]"`
+	Q         Ptr   `atlas:"in act [Rows:QPitch,Heads*HeadDim]"`
+	K         Ptr   `atlas:"in KVType [Blocks,KVHeads,BlockSize,HeadDim]"`
+	V         Ptr   `atlas:"in KVType [Blocks,KVHeads,BlockSize,HeadDim]"`
+	Starts    Ptr   `atlas:"in i32 [Seqs+1]"`
+	Lengths   Ptr   `atlas:"in i32 [Seqs]"`
+	Tables    Ptr   `atlas:"in i32 [Seqs,MaxBlocks]"`
+	Rows      int32 `atlas:"step"`
 	QPitch    int32
-	Seqs      int32
-	MaxBlocks int32
+	Seqs      int32 `atlas:"step"`
+	MaxBlocks int32 `atlas:"step"`
 	Heads     int32
 	KVHeads   int32
 	HeadDim   int32
-	Blocks    int32
+	Blocks    int32 `atlas:"step"`
 	BlockSize int32
 	Window    int32
 	KVType    DType

@@ -14,7 +14,7 @@ type Embedding struct {
 	Out  Ptr    `atlas:"out act [Rows,W.Cols]"`
 	IDs  Ptr    `atlas:"in i32 [Rows]"`
 	W    Weight `atlas:"in"`
-	Rows int32
+	Rows int32  `atlas:"step"`
 	_    int32
 }
 
@@ -23,11 +23,11 @@ type Embedding struct {
 // Where Residual is not zero, In+Residual takes In's place and is stored to Residual, ready for the next block.
 // Out may be In. Source: Zhang and Sennrich 2019, https://arxiv.org/abs/1910.07467.
 type RMSNorm struct {
-	Out      Ptr `atlas:"out act [Rows,Cols]"`
-	In       Ptr `atlas:"in act [Rows,Cols]"`
-	Residual Ptr `atlas:"inout? act [Rows,Cols]"`
-	Scale    Ptr `atlas:"in f32 [Cols]"`
-	Rows     int32
+	Out      Ptr   `atlas:"out act [Rows,Cols]"`
+	In       Ptr   `atlas:"in act [Rows,Cols]"`
+	Residual Ptr   `atlas:"inout? act [Rows,Cols]"`
+	Scale    Ptr   `atlas:"in f32 [Cols]"`
+	Rows     int32 `atlas:"step"`
 	Cols     int32
 	Eps      float32
 	_        int32
@@ -41,7 +41,7 @@ type Linear struct {
 	In       Ptr    `atlas:"in act [Rows,W.Cols]"`
 	Bias     Ptr    `atlas:"in? f32 [W.Rows]"`
 	W        Weight `atlas:"in"`
-	Rows     int32
+	Rows     int32  `atlas:"step"`
 	OutPitch int32
 }
 
@@ -49,9 +49,9 @@ type Linear struct {
 //
 // In holds the gate and then the up projection of each row. Source: Shazeer 2020, https://arxiv.org/abs/2002.05202.
 type SwiGLU struct {
-	Out  Ptr `atlas:"out act [Rows,Cols]"`
-	In   Ptr `atlas:"in act [Rows,2*Cols]"`
-	Rows int32
+	Out  Ptr   `atlas:"out act [Rows,Cols]"`
+	In   Ptr   `atlas:"in act [Rows,2*Cols]"`
+	Rows int32 `atlas:"step"`
 	Cols int32
 }
 
@@ -63,6 +63,6 @@ type Logits struct {
 	In     Ptr    `atlas:"in act [InRows,W.Cols]"`
 	Index  Ptr    `atlas:"in i32 [Rows]"`
 	W      Weight `atlas:"in"`
-	Rows   int32
-	InRows int32
+	Rows   int32  `atlas:"step"`
+	InRows int32  `atlas:"step"`
 }

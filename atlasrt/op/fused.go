@@ -27,7 +27,7 @@ type NormLinear struct {
 	Scale    Ptr    `atlas:"in f32 [W.Cols]"`
 	Bias     Ptr    `atlas:"in? f32 [W.Rows]"`
 	W        Weight `atlas:"in"`
-	Rows     int32
+	Rows     int32  `atlas:"step"`
 	OutPitch int32
 	Eps      float32
 	_        int32
@@ -42,7 +42,7 @@ type GatedLinear struct {
 	Residual Ptr    `atlas:"in? act [Rows,W.Cols]"`
 	Scale    Ptr    `atlas:"in? f32 [W.Cols]"`
 	W        Weight `atlas:"in"`
-	Rows     int32
+	Rows     int32  `atlas:"step"`
 	Eps      float32
 }
 
@@ -60,7 +60,7 @@ type NormRoute struct {
 	Scale     Ptr    `atlas:"in f32 [W.Cols]"`
 	Bias      Ptr    `atlas:"in? f32 [W.Rows]"`
 	W         Weight `atlas:"in"`
-	Rows      int32
+	Rows      int32  `atlas:"step"`
 	TopK      int32
 	Normalise int32
 	Routing   Routing
@@ -82,7 +82,7 @@ type NormRouteUp struct {
 	Bias      Ptr    `atlas:"in? f32 [W.Count]"`
 	W         Weight `atlas:"in"`
 	Router    Weight `atlas:"in"`
-	Rows      int32
+	Rows      int32  `atlas:"step"`
 	TopK      int32
 	Normalise int32
 	Routing   Routing
@@ -96,7 +96,7 @@ type LinearAdd struct {
 	In       Ptr    `atlas:"in act [Rows,W.Cols]"`
 	Bias     Ptr    `atlas:"in? f32 [W.Rows]"`
 	W        Weight `atlas:"in"`
-	Rows     int32
+	Rows     int32  `atlas:"step"`
 	OutPitch int32
 }
 
@@ -109,7 +109,7 @@ type ExpertDownAdd struct {
 	Order   Ptr    `atlas:"in i32 [Rows*TopK]"`
 	Starts  Ptr    `atlas:"in i32 [W.Count+1]"`
 	W       Weight `atlas:"in"`
-	Rows    int32
+	Rows    int32  `atlas:"step"`
 	TopK    int32
 }
 
@@ -124,7 +124,7 @@ type ExpertDownNorm struct {
 	Starts  Ptr    `atlas:"in i32 [W.Count+1]"`
 	Scale   Ptr    `atlas:"in f32 [W.Rows]"`
 	W       Weight `atlas:"in"`
-	Rows    int32
+	Rows    int32  `atlas:"step"`
 	TopK    int32
 	Eps     float32
 	_       int32

@@ -32,9 +32,9 @@ type Unpack struct {
 
 // Copy copies bytes between buffers that do not overlap.
 type Copy struct {
-	Out   Ptr `atlas:"out u8 [Bytes]"`
-	In    Ptr `atlas:"in u8 [Bytes]"`
-	Bytes int64
+	Out   Ptr   `atlas:"out u8 [Bytes]"`
+	In    Ptr   `atlas:"in u8 [Bytes]"`
+	Bytes int64 `atlas:"step"`
 }
 
 // Fill sets Count 32-bit words to Value.

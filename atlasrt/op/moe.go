@@ -22,13 +22,13 @@ const (
 // belongs to expert IDs[p]; Order lists all picks sorted by expert and then by p, and those of expert e are
 // Order[Starts[e]] … Order[Starts[e+1]-1].
 type Route struct {
-	IDs       Ptr `atlas:"out i32 [Rows,TopK]"`
-	Weights   Ptr `atlas:"out f32 [Rows,TopK]"`
-	Order     Ptr `atlas:"out i32 [Rows*TopK]"`
-	Starts    Ptr `atlas:"out i32 [Experts+1]"`
-	Logits    Ptr `atlas:"in act [Rows,Experts]"`
-	Bias      Ptr `atlas:"in? f32 [Experts]"`
-	Rows      int32
+	IDs       Ptr   `atlas:"out i32 [Rows,TopK]"`
+	Weights   Ptr   `atlas:"out f32 [Rows,TopK]"`
+	Order     Ptr   `atlas:"out i32 [Rows*TopK]"`
+	Starts    Ptr   `atlas:"out i32 [Experts+1]"`
+	Logits    Ptr   `atlas:"in act [Rows,Experts]"`
+	Bias      Ptr   `atlas:"in? f32 [Experts]"`
+	Rows      int32 `atlas:"step"`
 	Experts   int32
 	TopK      int32
 	Normalise int32
@@ -45,7 +45,7 @@ type ExpertUp struct {
 	Order  Ptr    `atlas:"in i32 [Rows*TopK]"`
 	Starts Ptr    `atlas:"in i32 [W.Count+1]"`
 	W      Weight `atlas:"in"`
-	Rows   int32
+	Rows   int32  `atlas:"step"`
 	TopK   int32
 }
 
@@ -59,6 +59,6 @@ type ExpertDown struct {
 	Order   Ptr    `atlas:"in i32 [Rows*TopK]"`
 	Starts  Ptr    `atlas:"in i32 [W.Count+1]"`
 	W       Weight `atlas:"in"`
-	Rows    int32
+	Rows    int32  `atlas:"step"`
 	TopK    int32
 }

@@ -10,6 +10,9 @@
 // the integer fields; DIM:PITCH says that consecutive items lie PITCH elements apart, counted in the dimensions to the
 // right of it. A Weight field has a role only. Fields that no kernel reads are named _.
 //
+// An integer tagged `atlas:"step"` is a size that one step has more of than another. The others belong to the model. Memory
+// is planned for the most of each, and a call may come with anything less.
+//
 // Sizes in a struct are those that a captured step is replayed with; what changes from step to step (positions,
 // lengths, slots, tables) lies behind a Ptr.
 package op

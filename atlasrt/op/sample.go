@@ -17,23 +17,23 @@ type Sampler interface {
 //
 // So a draw depends on the row alone, never on the batch. A row whose logits are all ruled out or not finite gives -1.
 type Sample struct {
-	Out         Ptr `atlas:"out i32 [Rows]"`
-	Logits      Ptr `atlas:"in f32 [Rows,Vocab]"`
-	Mask        Ptr `atlas:"in? u32 [Rows,(Vocab+31)/32]"`
-	Temperature Ptr `atlas:"in f32 [Rows]"`
-	TopP        Ptr `atlas:"in f32 [Rows]"`
-	MinP        Ptr `atlas:"in f32 [Rows]"`
-	TopK        Ptr `atlas:"in i32 [Rows]"`
-	Seed        Ptr `atlas:"in i64 [Rows]"`
-	Position    Ptr `atlas:"in i32 [Rows]"`
-	EditStarts  Ptr `atlas:"in i32 [Rows+1]"`
-	EditToken   Ptr `atlas:"in i32 [Edits]"`
-	EditBias    Ptr `atlas:"in f32 [Edits]"`
-	EditFactor  Ptr `atlas:"in f32 [Edits]"`
-	EditOffset  Ptr `atlas:"in f32 [Edits]"`
-	Rows        int32
+	Out         Ptr   `atlas:"out i32 [Rows]"`
+	Logits      Ptr   `atlas:"in f32 [Rows,Vocab]"`
+	Mask        Ptr   `atlas:"in? u32 [Rows,(Vocab+31)/32]"`
+	Temperature Ptr   `atlas:"in f32 [Rows]"`
+	TopP        Ptr   `atlas:"in f32 [Rows]"`
+	MinP        Ptr   `atlas:"in f32 [Rows]"`
+	TopK        Ptr   `atlas:"in i32 [Rows]"`
+	Seed        Ptr   `atlas:"in i64 [Rows]"`
+	Position    Ptr   `atlas:"in i32 [Rows]"`
+	EditStarts  Ptr   `atlas:"in i32 [Rows+1]"`
+	EditToken   Ptr   `atlas:"in i32 [Edits]"`
+	EditBias    Ptr   `atlas:"in f32 [Edits]"`
+	EditFactor  Ptr   `atlas:"in f32 [Edits]"`
+	EditOffset  Ptr   `atlas:"in f32 [Edits]"`
+	Rows        int32 `atlas:"step"`
 	Vocab       int32
-	Edits       int32
+	Edits       int32 `atlas:"step"`
 	_           int32
 }
 
@@ -45,8 +45,8 @@ type Resolve struct {
 	Out     Ptr   `atlas:"out i32 [Count]"`
 	In      Ptr   `atlas:"in i32 [Count]"`
 	Sampled Ptr   `atlas:"in i32 [Samples]"`
-	Count   int32 // not less than Rows
-	Rows    int32
+	Count   int32 `atlas:"step"` // not less than Rows
+	Rows    int32 `atlas:"step"`
 	Samples int32
 	_       int32
 }

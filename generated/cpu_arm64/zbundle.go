@@ -23,7 +23,7 @@ func Bundle() *bundle.Bundle {
 		Needs:       []string{"asimd", "crc32", "atomics", "asimdrdm", "asimddp"},
 		Features:    []string{"bf16", "i8mm"},
 		Kernels:     Kernels[:],
-		Contract:    "b25b84e8c79d933cf9dda5f799a5ab7e",
+		Contract:    "af742d34fda2d1606362cd0ab4a89ccf",
 		Files:       files,
 		New: func(kernels []op.Kernel, has func(feature string) bool) bundle.Set {
 			return New(kernels, has)

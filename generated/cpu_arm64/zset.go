@@ -3024,6 +3024,129 @@ func (s *Set) launchUnpackQ6K(q op.Stream, a op.Unpack) {
 	}
 }
 
+// Scratch is the most scratch memory that a call up to these sizes may ask for.
+func (s *Set) Scratch(args any) int64 {
+	switch a := args.(type) {
+	case op.ExpertDown:
+		return s.scratchExpertDown(a)
+	case op.ExpertUp:
+		return s.scratchExpertUp(a)
+	case op.Linear:
+		return s.scratchLinear(a)
+	case op.Logits:
+		return s.scratchLogits(a)
+	case op.PagedAttention:
+		return s.scratchPagedAttention(a)
+	case op.Route:
+		return s.scratchRoute(a)
+	case op.Sample:
+		return s.scratchSample(a)
+	}
+	return 0
+}
+
+func (s *Set) scratchExpertDown(a op.ExpertDown) (most int64) {
+	switch a.W.Scheme {
+	case op.SchemeBF16:
+		if s.has.exact {
+			most = max(most, int64(a.Rows)*int64(a.TopK)*int64(a.W.Rows)*4)
+		}
+		if !s.has.exact && s.has.bf16mm {
+			most = max(most, min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count))*((int64(a.W.Cols)+3)/4)*16,
+				int64(a.Rows)*int64(a.TopK)*((int64(a.W.Cols)+3)/4)*16+int64(a.Rows)*int64(a.TopK)*int64(a.W.Rows)*4)
+		}
+		if !s.has.exact {
+			most = max(most, int64(a.Rows)*int64(a.TopK)*int64(a.W.Rows)*4)
+		}
+	case op.SchemeQ8_0, op.SchemeQ4_0, op.SchemeQ4_1, op.SchemeQ5_0, op.SchemeQ4_K:
+		if s.has.exact {
+			most = max(most, int64(a.Rows)*int64(a.TopK)*int64(a.W.Rows)*4)
+		}
+		if !s.has.exact {
+			most = max(most, min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count))*((int64(a.W.Cols)/32)*2+(int64(a.W.Cols)+8191)/8192)*40,
+				int64(a.Rows)*int64(a.TopK)*((int64(a.W.Cols)/32)*2+(int64(a.W.Cols)+8191)/8192)*40+int64(a.Rows)*int64(a.TopK)*int64(a.W.Rows)*4)
+		}
+	case op.SchemeQ6_K:
+		if s.has.exact {
+			most = max(most, int64(a.Rows)*int64(a.TopK)*int64(a.W.Rows)*4)
+		}
+		if !s.has.exact {
+			most = max(most, min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count))*((int64(a.W.Cols)/32)*2+(int64(a.W.Cols)+8191)/8192)*44,
+				int64(a.Rows)*int64(a.TopK)*((int64(a.W.Cols)/32)*2+(int64(a.W.Cols)+8191)/8192)*44+int64(a.Rows)*int64(a.TopK)*int64(a.W.Rows)*4)
+		}
+	}
+	return most
+}
+
+func (s *Set) scratchExpertUp(a op.ExpertUp) (most int64) {
+	switch a.W.Scheme {
+	case op.SchemeBF16:
+		if !s.has.exact && s.has.bf16mm {
+			most = max(most, int64(a.Rows)*((int64(a.W.Cols)+3)/4)*16)
+		}
+	case op.SchemeQ8_0, op.SchemeQ4_0, op.SchemeQ4_1, op.SchemeQ5_0, op.SchemeQ4_K:
+		if !s.has.exact {
+			most = max(most, int64(a.Rows)*((int64(a.W.Cols)/32)*2+(int64(a.W.Cols)+8191)/8192)*40)
+		}
+	case op.SchemeQ6_K:
+		if !s.has.exact {
+			most = max(most, int64(a.Rows)*((int64(a.W.Cols)/32)*2+(int64(a.W.Cols)+8191)/8192)*44)
+		}
+	}
+	return most
+}
+
+func (s *Set) scratchLinear(a op.Linear) (most int64) {
+	switch a.W.Scheme {
+	case op.SchemeBF16:
+		if !s.has.exact && s.has.bf16mm {
+			most = max(most, int64(a.Rows)*((int64(a.W.Cols)+3)/4)*16)
+		}
+	case op.SchemeQ8_0, op.SchemeQ4_0, op.SchemeQ4_1, op.SchemeQ5_0, op.SchemeQ4_K:
+		if !s.has.exact {
+			most = max(most, int64(a.Rows)*((int64(a.W.Cols)/32)*2+(int64(a.W.Cols)+8191)/8192)*40)
+		}
+	case op.SchemeQ6_K:
+		if !s.has.exact {
+			most = max(most, int64(a.Rows)*((int64(a.W.Cols)/32)*2+(int64(a.W.Cols)+8191)/8192)*44)
+		}
+	}
+	return most
+}
+
+func (s *Set) scratchLogits(a op.Logits) (most int64) {
+	switch a.W.Scheme {
+	case op.SchemeBF16:
+		if !s.has.exact && s.has.bf16mm {
+			most = max(most, int64(a.Rows)*((int64(a.W.Cols)+3)/4)*16)
+		}
+	case op.SchemeQ8_0, op.SchemeQ4_0, op.SchemeQ4_1, op.SchemeQ5_0, op.SchemeQ4_K:
+		if !s.has.exact {
+			most = max(most, int64(a.Rows)*((int64(a.W.Cols)/32)*2+(int64(a.W.Cols)+8191)/8192)*40)
+		}
+	case op.SchemeQ6_K:
+		if !s.has.exact {
+			most = max(most, int64(a.Rows)*((int64(a.W.Cols)/32)*2+(int64(a.W.Cols)+8191)/8192)*44)
+		}
+	}
+	return most
+}
+
+func (s *Set) scratchPagedAttention(a op.PagedAttention) (most int64) {
+	most = max(most, (int64(a.MaxBlocks)*int64(a.BlockSize)+255)/256*min(int64(a.Rows), 8)*int64(a.Heads)*((int64(a.HeadDim)+7)/8*8+2)*4)
+	return most
+}
+
+func (s *Set) scratchRoute(a op.Route) (most int64) {
+	most = max(most, int64(a.Rows)*((int64(a.Experts)+7)/8*8)*4)
+	return most
+}
+
+func (s *Set) scratchSample(a op.Sample) (most int64) {
+	most = max(most, (int64(a.Vocab)+4095)/4096*int64(a.Rows)*(16704+64*8))
+	return most
+}
+
 // PackedBytes is the size of a packed matrix; zero for schemes without kernels.
 func (s *Set) PackedBytes(scheme op.Scheme, rows, cols int32) int64 {
 	switch scheme {

@@ -23,7 +23,7 @@ func Bundle() *bundle.Bundle {
 		Needs:       []string{"avx2", "fma", "f16c", "bmi1", "bmi2", "abm", "movbe"},
 		Features:    []string{},
 		Kernels:     Kernels[:],
-		Contract:    "ea9307e74bb59fe5d61e902ff598f5bb",
+		Contract:    "f2d923163af5c4be146f426943f595ad",
 		Files:       files,
 		New: func(kernels []op.Kernel, has func(feature string) bool) bundle.Set {
 			return New(kernels, has)

@@ -2528,6 +2528,92 @@ func (s *Set) launchUnpackQ6K(q op.Stream, a op.Unpack) {
 	}
 }
 
+// Scratch is the most scratch memory that a call up to these sizes may ask for.
+func (s *Set) Scratch(args any) int64 {
+	switch a := args.(type) {
+	case op.ExpertDown:
+		return s.scratchExpertDown(a)
+	case op.PagedAttention:
+		return s.scratchPagedAttention(a)
+	case op.Route:
+		return s.scratchRoute(a)
+	case op.Sample:
+		return s.scratchSample(a)
+	}
+	return 0
+}
+
+func (s *Set) scratchExpertDown(a op.ExpertDown) (most int64) {
+	switch a.W.Scheme {
+	case op.SchemeBF16, op.SchemeQ8_0, op.SchemeQ4_0, op.SchemeQ4_1, op.SchemeF8, op.SchemeF8Block, op.SchemeNVFP4, op.SchemeQ6_K:
+		most = max(most, int64(a.Rows)*int64(a.TopK)*int64(a.W.Rows)*4)
+	}
+	return most
+}
+
+func (s *Set) scratchPagedAttention(a op.PagedAttention) (most int64) {
+	if a.HeadDim == 32 && a.KVType == op.BF16 && int64(a.QPitch)%8 == 0 {
+		most = max(most, min(int64(a.Rows), 2*int64(a.Seqs))*int64(a.Heads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*136,
+			min(int64(a.Rows)*int64(a.Heads), 4096)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*136,
+			int64(a.Seqs)*int64(a.Heads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*136)
+	}
+	if !s.has.exact && a.HeadDim == 64 && a.KVType == op.BF16 && int64(a.QPitch)%8 == 0 {
+		most = max(most, 2*48*2*2048)
+	}
+	if a.HeadDim == 64 && a.KVType == op.BF16 && int64(a.QPitch)%8 == 0 && s.has.exact {
+		most = max(most, min(int64(a.Rows), 2*int64(a.Seqs))*int64(a.Heads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*264,
+			min(int64(a.Rows)*int64(a.Heads), 4096)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*264)
+	}
+	if a.HeadDim == 64 && a.KVType == op.BF16 && int64(a.QPitch)%8 == 0 {
+		most = max(most, int64(a.Seqs)*int64(a.Heads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*264)
+	}
+	if !s.has.exact && a.HeadDim == 128 && a.KVType == op.BF16 && int64(a.QPitch)%8 == 0 {
+		most = max(most, 2*48*3*2048,
+			2*48*6*2048)
+	}
+	if a.HeadDim == 128 && a.KVType == op.BF16 && int64(a.QPitch)%8 == 0 && s.has.exact {
+		most = max(most, min(min(int64(a.Rows), 2*int64(a.Seqs))*int64(a.Heads), 8*int64(a.Seqs)*int64(a.KVHeads))*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*520,
+			min(min(int64(a.Rows)*int64(a.Heads), 8*int64(a.Seqs)*int64(a.KVHeads)), 4096)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*520,
+			min(int64(a.Rows), 2*int64(a.Seqs))*int64(a.Heads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*520,
+			min(int64(a.Rows)*int64(a.Heads), 4096)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*520)
+	}
+	if a.HeadDim == 128 && a.KVType == op.BF16 && int64(a.QPitch)%8 == 0 {
+		most = max(most, int64(a.Seqs)*int64(a.Heads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*520)
+	}
+	if !s.has.exact && a.HeadDim == 256 && a.KVType == op.BF16 && int64(a.QPitch)%8 == 0 {
+		most = max(most, 2*48*5*2048,
+			2*48*10*2048)
+	}
+	if a.HeadDim == 256 && a.KVType == op.BF16 && int64(a.QPitch)%8 == 0 && s.has.exact {
+		most = max(most, min(min(int64(a.Rows), 2*int64(a.Seqs))*int64(a.Heads), 8*int64(a.Seqs)*int64(a.KVHeads))*((int64(a.MaxBlocks)*int64(a.BlockSize)+63)/64)*1032,
+			min(min(int64(a.Rows)*int64(a.Heads), 8*int64(a.Seqs)*int64(a.KVHeads)), 4096)*((int64(a.MaxBlocks)*int64(a.BlockSize)+63)/64)*1032,
+			min(int64(a.Rows), 2*int64(a.Seqs))*int64(a.Heads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+63)/64)*1032,
+			min(int64(a.Rows)*int64(a.Heads), 4096)*((int64(a.MaxBlocks)*int64(a.BlockSize)+63)/64)*1032)
+	}
+	if a.HeadDim == 256 && a.KVType == op.BF16 && int64(a.QPitch)%8 == 0 {
+		most = max(most, int64(a.Seqs)*int64(a.Heads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+63)/64)*1032)
+	}
+	return most
+}
+
+func (s *Set) scratchRoute(a op.Route) (most int64) {
+	if a.Experts <= 128 {
+		most = max(most, (min(int64(a.Rows), 128)+7)/8*int64(a.Experts)*4,
+			(int64(a.Rows)+31)/32*int64(a.Experts)*4)
+	}
+	if !(a.Experts <= 128) {
+		most = max(most, (int64(a.Rows)+31)/32*int64(a.Experts)*4)
+	}
+	return most
+}
+
+func (s *Set) scratchSample(a op.Sample) (most int64) {
+	if !(a.Vocab <= 153600) {
+		most = max(most, int64(a.Rows)*((int64(a.Vocab)+31)/32)*128)
+	}
+	return most
+}
+
 // PackedBytes is the size of a packed matrix; zero for schemes without kernels.
 func (s *Set) PackedBytes(scheme op.Scheme, rows, cols int32) int64 {
 	switch scheme {

@@ -14867,6 +14867,208 @@ func (s *Set) launchUnpackQ6K(q op.Stream, a op.Unpack) {
 	}
 }
 
+// Scratch is the most scratch memory that a call up to these sizes may ask for.
+func (s *Set) Scratch(args any) int64 {
+	switch a := args.(type) {
+	case op.ExpertDown:
+		return s.scratchExpertDown(a)
+	case op.ExpertDownAdd:
+		return s.scratchExpertDownAdd(a)
+	case op.ExpertDownNorm:
+		return s.scratchExpertDownNorm(a)
+	case op.ExpertUp:
+		return s.scratchExpertUp(a)
+	case op.GatedLinear:
+		return s.scratchGatedLinear(a)
+	case op.Linear:
+		return s.scratchLinear(a)
+	case op.PagedAttention:
+		return s.scratchPagedAttention(a)
+	case op.Route:
+		return s.scratchRoute(a)
+	case op.Sample:
+		return s.scratchSample(a)
+	}
+	return 0
+}
+
+func (s *Set) scratchExpertDown(a op.ExpertDown) (most int64) {
+	switch a.W.Scheme {
+	case op.SchemeBF16, op.SchemeQ8_0, op.SchemeQ4_0, op.SchemeQ4_1, op.SchemeF8, op.SchemeNVFP4, op.SchemeQ6_K:
+		most = max(most, int64(a.Rows)*int64(a.TopK)*int64(a.W.Rows)*4)
+	case op.SchemeF8Block:
+		if !s.has.exact && a.W.Count <= 1024 && a.W.Rounding == op.RoundingE4M3x128 && int64(a.W.Cols)%128 == 0 {
+			most = max(most, int64(a.Rows)*int64(a.TopK)*(int64(a.W.Rows)*4+int64(a.W.Cols)/32*33))
+		}
+		most = max(most, int64(a.Rows)*int64(a.TopK)*int64(a.W.Rows)*4)
+	}
+	return most
+}
+
+func (s *Set) scratchExpertDownAdd(a op.ExpertDownAdd) (most int64) {
+	switch a.W.Scheme {
+	case op.SchemeBF16:
+		if a.W.Cols <= 2048 && a.W.Count <= 512 && int64(a.W.Cols)%8 == 0 {
+			most = max(most, min(int64(a.Rows)*int64(a.TopK), min(12*int64(a.W.Count), 2048))*int64(a.W.Rows)*4)
+		}
+		if 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792 && a.W.Count <= 512 && int64(a.W.Cols)%8 == 0 && s.has.exact {
+			most = max(most, min(int64(a.Rows)*int64(a.TopK), min(8*int64(a.W.Count), 1024))*int64(a.W.Rows)*4)
+		}
+		if 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792 && a.W.Count <= 512 && int64(a.W.Cols)%8 == 0 {
+			most = max(most, min(min(int64(a.Rows)*int64(a.TopK), 6*int64(a.W.Count)), min(8*int64(a.W.Count), 1024))*int64(a.W.Rows)*4)
+		}
+	case op.SchemeQ8_0, op.SchemeQ4_0, op.SchemeQ4_1, op.SchemeF8, op.SchemeNVFP4, op.SchemeQ6_K:
+		if a.W.Cols <= 2048 && a.W.Count <= 512 && int64(a.W.Cols)%8 == 0 {
+			most = max(most, min(int64(a.Rows)*int64(a.TopK), min(16*int64(a.W.Count), 2048))*int64(a.W.Rows)*4)
+		}
+		if 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792 && a.W.Count <= 512 && int64(a.W.Cols)%8 == 0 {
+			most = max(most, min(int64(a.Rows)*int64(a.TopK), min(8*int64(a.W.Count), 1024))*int64(a.W.Rows)*4)
+		}
+	case op.SchemeF8Block:
+		if a.W.Cols <= 2048 && a.W.Count <= 512 && int64(a.W.Cols)%8 == 0 {
+			most = max(most, min(int64(a.Rows)*int64(a.TopK), min(15*int64(a.W.Count), 2048))*int64(a.W.Rows)*4)
+		}
+		if 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792 && a.W.Count <= 512 && int64(a.W.Cols)%8 == 0 {
+			most = max(most, min(int64(a.Rows)*int64(a.TopK), min(8*int64(a.W.Count), 1024))*int64(a.W.Rows)*4)
+		}
+	}
+	return most
+}
+
+func (s *Set) scratchExpertDownNorm(a op.ExpertDownNorm) (most int64) {
+	switch a.W.Scheme {
+	case op.SchemeBF16:
+		if a.W.Cols <= 2048 && a.W.Count <= 512 && a.W.Rows <= 4096 && int64(a.W.Cols)%8 == 0 && int64(a.W.Rows)%8 == 0 {
+			most = max(most, min(int64(a.Rows)*int64(a.TopK), min(12*int64(a.W.Count), 2048))*int64(a.W.Rows)*4)
+		}
+		if 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792 && a.W.Count <= 512 && a.W.Rows <= 4096 && int64(a.W.Cols)%8 == 0 && int64(a.W.Rows)%8 == 0 && s.has.exact {
+			most = max(most, min(int64(a.Rows)*int64(a.TopK), min(8*int64(a.W.Count), 1024))*int64(a.W.Rows)*4)
+		}
+		if 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792 && a.W.Count <= 512 && a.W.Rows <= 4096 && int64(a.W.Cols)%8 == 0 && int64(a.W.Rows)%8 == 0 {
+			most = max(most, min(min(int64(a.Rows)*int64(a.TopK), 6*int64(a.W.Count)), min(8*int64(a.W.Count), 1024))*int64(a.W.Rows)*4)
+		}
+	case op.SchemeQ8_0, op.SchemeQ4_0, op.SchemeQ4_1, op.SchemeF8, op.SchemeNVFP4, op.SchemeQ6_K:
+		if a.W.Cols <= 2048 && a.W.Count <= 512 && a.W.Rows <= 4096 && int64(a.W.Cols)%8 == 0 && int64(a.W.Rows)%8 == 0 {
+			most = max(most, min(int64(a.Rows)*int64(a.TopK), min(16*int64(a.W.Count), 2048))*int64(a.W.Rows)*4)
+		}
+		if 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792 && a.W.Count <= 512 && a.W.Rows <= 4096 && int64(a.W.Cols)%8 == 0 && int64(a.W.Rows)%8 == 0 {
+			most = max(most, min(int64(a.Rows)*int64(a.TopK), min(8*int64(a.W.Count), 1024))*int64(a.W.Rows)*4)
+		}
+	case op.SchemeF8Block:
+		if a.W.Cols <= 2048 && a.W.Count <= 512 && a.W.Rows <= 4096 && int64(a.W.Cols)%8 == 0 && int64(a.W.Rows)%8 == 0 {
+			most = max(most, min(int64(a.Rows)*int64(a.TopK), min(15*int64(a.W.Count), 2048))*int64(a.W.Rows)*4)
+		}
+		if 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792 && a.W.Count <= 512 && a.W.Rows <= 4096 && int64(a.W.Cols)%8 == 0 && int64(a.W.Rows)%8 == 0 {
+			most = max(most, min(int64(a.Rows)*int64(a.TopK), min(8*int64(a.W.Count), 1024))*int64(a.W.Rows)*4)
+		}
+	}
+	return most
+}
+
+func (s *Set) scratchExpertUp(a op.ExpertUp) (most int64) {
+	switch a.W.Scheme {
+	case op.SchemeF8Block:
+		if !s.has.exact && a.W.Count <= 1024 && a.W.Rounding == op.RoundingE4M3x128 && int64(a.W.Cols)%128 == 0 && int64(a.W.Rows)%32 == 0 {
+			most = max(most, int64(a.Rows)*(int64(a.W.Cols)/32*33))
+		}
+	}
+	return most
+}
+
+func (s *Set) scratchGatedLinear(a op.GatedLinear) (most int64) {
+	switch a.W.Scheme {
+	case op.SchemeF8:
+		if !s.has.exact && a.W.Cols >= 512 && a.W.Rounding == op.RoundingE4M3xRow && int64(a.W.Cols)%128 == 0 && int64(a.W.Rows)%128 == 0 {
+			most = max(most, (int64(a.Rows)+127)/128*128*(int64(a.W.Cols)+4))
+		}
+	case op.SchemeF8Block:
+		if !s.has.exact && a.W.Rounding == op.RoundingE4M3x128 && int64(a.W.Cols)%128 == 0 && int64(a.W.Rows)%192 == 0 {
+			most = max(most, (int64(a.Rows)+127)/128*128*(int64(a.W.Cols)/32*33))
+		}
+		if !s.has.exact && a.W.Rounding == op.RoundingE4M3x128 && int64(a.W.Cols)%128 == 0 && int64(a.W.Rows)%128 == 0 {
+			most = max(most, (int64(a.Rows)+127)/128*128*(int64(a.W.Cols)/32*33))
+		}
+	}
+	return most
+}
+
+func (s *Set) scratchLinear(a op.Linear) (most int64) {
+	switch a.W.Scheme {
+	case op.SchemeF8:
+		if !s.has.exact && a.W.Cols >= 512 && a.W.Rounding == op.RoundingE4M3xRow && int64(a.W.Cols)%128 == 0 {
+			most = max(most, (int64(a.Rows)+127)/128*128*(int64(a.W.Cols)+4))
+		}
+		if !s.has.exact && a.W.Cols >= 1024 && a.W.Rounding == op.RoundingE4M3xRow && int64(a.W.Cols)%256 == 0 {
+			most = max(most, (int64(a.Rows)+127)/128*128*(int64(a.W.Cols)+4))
+		}
+	case op.SchemeF8Block:
+		if !s.has.exact && a.W.Rounding == op.RoundingE4M3x128 && int64(a.W.Cols)%128 == 0 {
+			most = max(most, (int64(a.Rows)+127)/128*128*(int64(a.W.Cols)/32*33))
+		}
+		if !s.has.exact && a.W.Rounding == op.RoundingE4M3x128 && int64(a.W.Cols)%256 == 0 {
+			most = max(most, (int64(a.Rows)+127)/128*128*(int64(a.W.Cols)/32*33))
+		}
+	}
+	return most
+}
+
+func (s *Set) scratchPagedAttention(a op.PagedAttention) (most int64) {
+	if !s.has.exact && a.HeadDim == 64 && a.KVType == op.BF16 && int64(a.QPitch)%8 == 0 {
+		most = max(most, 2*132*2*2048)
+	}
+	if !s.has.exact && a.HeadDim == 128 && a.KVType == op.BF16 && int64(a.QPitch)%8 == 0 {
+		most = max(most, 2*132*3*2048,
+			2*132*6*2048)
+	}
+	if !s.has.exact && a.HeadDim == 256 && a.KVType == op.BF16 && int64(a.QPitch)%8 == 0 {
+		most = max(most, 2*132*5*2048,
+			2*132*10*2048)
+	}
+	if a.HeadDim == 32 && a.KVType == op.BF16 && int64(a.QPitch)%8 == 0 {
+		most = max(most, min(int64(a.Rows), 2*int64(a.Seqs))*int64(a.Heads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*136,
+			min(int64(a.Rows)*int64(a.Heads), 4096)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*136,
+			int64(a.Seqs)*int64(a.Heads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*136)
+	}
+	if a.HeadDim == 64 && a.KVType == op.BF16 && int64(a.QPitch)%8 == 0 && s.has.exact {
+		most = max(most, min(int64(a.Rows), 2*int64(a.Seqs))*int64(a.Heads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*264,
+			min(int64(a.Rows)*int64(a.Heads), 4096)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*264,
+			int64(a.Seqs)*int64(a.Heads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*264)
+	}
+	if a.HeadDim == 128 && a.KVType == op.BF16 && int64(a.QPitch)%8 == 0 && s.has.exact {
+		most = max(most, min(min(int64(a.Rows), 2*int64(a.Seqs))*int64(a.Heads), 8*int64(a.Seqs)*int64(a.KVHeads))*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*520,
+			min(min(int64(a.Rows)*int64(a.Heads), 8*int64(a.Seqs)*int64(a.KVHeads)), 4096)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*520,
+			min(int64(a.Rows), 2*int64(a.Seqs))*int64(a.Heads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*520,
+			min(int64(a.Rows)*int64(a.Heads), 4096)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*520,
+			int64(a.Seqs)*int64(a.Heads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*520)
+	}
+	if a.HeadDim == 256 && a.KVType == op.BF16 && int64(a.QPitch)%8 == 0 && s.has.exact {
+		most = max(most, min(min(int64(a.Rows), 2*int64(a.Seqs))*int64(a.Heads), 8*int64(a.Seqs)*int64(a.KVHeads))*((int64(a.MaxBlocks)*int64(a.BlockSize)+63)/64)*1032,
+			min(min(int64(a.Rows)*int64(a.Heads), 8*int64(a.Seqs)*int64(a.KVHeads)), 4096)*((int64(a.MaxBlocks)*int64(a.BlockSize)+63)/64)*1032,
+			min(int64(a.Rows), 2*int64(a.Seqs))*int64(a.Heads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+63)/64)*1032,
+			min(int64(a.Rows)*int64(a.Heads), 4096)*((int64(a.MaxBlocks)*int64(a.BlockSize)+63)/64)*1032,
+			int64(a.Seqs)*int64(a.Heads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+63)/64)*1032)
+	}
+	return most
+}
+
+func (s *Set) scratchRoute(a op.Route) (most int64) {
+	if a.Experts <= 128 {
+		most = max(most, (min(int64(a.Rows), 128)+7)/8*int64(a.Experts)*4,
+			(int64(a.Rows)+31)/32*int64(a.Experts)*4)
+	}
+	if !(a.Experts <= 128) {
+		most = max(most, (int64(a.Rows)+31)/32*int64(a.Experts)*4)
+	}
+	return most
+}
+
+func (s *Set) scratchSample(a op.Sample) (most int64) {
+	if !(a.Vocab <= 153600) {
+		most = max(most, int64(a.Rows)*((int64(a.Vocab)+31)/32)*128)
+	}
+	return most
+}
+
 // PackedBytes is the size of a packed matrix; zero for schemes without kernels.
 func (s *Set) PackedBytes(scheme op.Scheme, rows, cols int32) int64 {
 	switch scheme {

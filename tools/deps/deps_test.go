@@ -46,7 +46,7 @@ var rules = map[string]string{
 	"atlasrt/internal/metrics":       "atlasrt/internal/engine",
 	"atlasrt/internal/repl":          "atlasrt/internal/chat atlasrt/internal/sample internal/table",
 	"atlasrt/internal/wrap":          "",
-	"atlasrt/internal/instance":      "atlasrt/op atlasrt/device atlasrt/bundle atlasrt/model atlasrt/internal",
+	"atlasrt/internal/instance":      "atlasrt/op atlasrt/device atlasrt/bundle atlasrt/model atlasrt/internal generated/ops",
 	"atlasrt":                        "atlasrt generated targets internal/table internal/version",
 	"internal/table":                 "",
 	"internal/version":               "",

@@ -106,6 +106,7 @@ type Field struct {
 	Kind     Kind
 	Offset   int64
 	Size     int64
+	Step     bool   // a Number that one step has more of than another
 	Role     Role   // of a Pointer or a WeightField
 	Optional bool   // the pointer may be zero
 	Elem     string // of a Pointer: a type of the tag grammar, or the DType field that tells

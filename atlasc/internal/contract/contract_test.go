@@ -116,6 +116,7 @@ func TestMustFail(t *testing.T) {
 		{out, "Out Ptr `atlas:\"out act [Rows,]\"`", `op.go:16: Norm.Out: dimension "" does not parse`},
 		{out, "Out Ptr `atlas:\"out act [len(Rows)]\"`", `op.go:16: Norm.Out: "len(Rows)" in dimension "len(Rows)" is not allowed`},
 		{out, "Out Ptr `atlas:\"out act [Type]\"`", `op.go:16: Norm.Out: Norm has no integer field "Type"`},
+		{"Type DType", "Type DType `atlas:\"step\"`", "op.go:20: Norm.Type is no pointer, so it has no role"},
 		{"Type DType", "Type DType `atlas:\"in\"`", "op.go:20: Norm.Type is no pointer, so it has no role"},
 		{"Weight `atlas:\"in\"`", "Weight `atlas:\"in act [Rows]\"`", "op.go:18: Norm.W: a Weight has a role only"},
 		{"Weight `atlas:\"in\"`", "Weight", "op.go:18: Norm.W has no atlas tag"},

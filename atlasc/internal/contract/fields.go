@@ -79,12 +79,18 @@ func (r *reader) classify(f *Field, v *types.Var, what string, inWeight bool) bo
 	return true
 }
 
-// tag reads `atlas:"ROLE TYPE [DIM,...]"`; package op describes the grammar.
+// stepTag is the tag of integers that one step has more of than another.
+const stepTag = "step"
+
+// tag reads `atlas:"ROLE TYPE [DIM,...]"` or `atlas:"step"`; package op describes the grammar.
 func (r *reader) tag(s *Struct, f *Field, tag string, at diag.Pos, what string, weight *Struct) {
 	text, ok := reflect.StructTag(tag).Lookup("atlas")
 	switch {
 	case tag != "" && (!ok || tag != fmt.Sprintf("atlas:%q", text)):
 		r.diags.Add(at, `write atlas:"..." and nothing else`, "%s: unknown struct tag `%s`", what, tag)
+		return
+	case ok && text == stepTag && weight != nil && f.Kind == Number && f.Type != "float32":
+		f.Step = true
 		return
 	case weight == nil || f.Kind == Number || f.Kind == Enum || f.Kind == Padding:
 		if ok {

@@ -19,6 +19,7 @@ type setData struct {
 	Points                  []EntryPoint
 	Arguments               []string // operations that some launch takes with scratch memory
 	Methods                 []methodData
+	Bounds                  []boundData // of operations that may ask for scratch memory
 	Launchers               []launcherData
 	Layouts                 []layoutData
 	Schemes                 string // that have kernels
@@ -95,6 +96,7 @@ func newSetData(c *contract.Contract, p *Package) *setData {
 	}
 	d.Schemes = strings.Join(schemes, ", ")
 	d.fill(h.Sets[0])
+	d.Bounds = bounds(h, h.Sets[0], d.Type)
 	return d
 }
 
@@ -109,6 +111,7 @@ func (d *setData) model(s *plan.Set) *setData {
 		}
 	}
 	of.fill(s)
+	of.Bounds = bounds(d.pkg.Hardware, s, of.Type)
 	return &of
 }
 
@@ -139,13 +142,7 @@ func (d *setData) fill(s *plan.Set) {
 		}
 		var files []string
 		for _, c := range dispatch.Cases {
-			var data caseData
-			for i, scheme := range c.Schemes {
-				if i > 0 {
-					data.Schemes += ", "
-				}
-				data.Schemes += "op." + scheme.Name
-			}
+			data := caseData{Schemes: schemes(c)}
 			for i, e := range c.Branches {
 				b := branchData{Launcher: launcher(e)}
 				if i < len(c.Branches)-1 || m.Partial {
@@ -172,6 +169,15 @@ func (d *setData) fill(s *plan.Set) {
 		}
 		d.Methods = append(d.Methods, m)
 	}
+}
+
+// schemes are those of a case, in Go.
+func schemes(c plan.Case) string {
+	names := make([]string, len(c.Schemes))
+	for i, scheme := range c.Schemes {
+		names[i] = "op." + scheme.Name
+	}
+	return strings.Join(names, ", ")
 }
 
 // Condition is the Go condition under which an entry serves: its features, then its own.

@@ -114,6 +114,8 @@ type Expr struct {
 	tree  ast.Expr
 	info  types.Info
 	scope *Scope
+
+	limits []limit // of parts, in a copy that GoWithin spells
 }
 
 // Error says what is wrong with an expression and what to do.

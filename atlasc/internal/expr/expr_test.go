@@ -33,7 +33,7 @@ type Linear struct {
 	W     Weight ` + "`atlas:\"in\"`" + `
 	Other Weight ` + "`atlas:\"in\"`" + `
 	Count int64
-	Rows  int32
+	Rows  int32 ` + "`atlas:\"step\"`" + `
 	Cols  int32
 	Words uint32
 	Type  DType

@@ -33,6 +33,9 @@ func (e *Expr) field(x ast.Expr) (contract.Field, string, bool) {
 }
 
 func (e *Expr) golang(x ast.Expr) string {
+	if text, ok := e.limited(x); ok {
+		return text
+	}
 	if f, native, ok := e.field(x); ok {
 		if f.Kind == contract.Number && f.Type != "int64" && f.Type != "float32" {
 			return "int64(" + native + ")"

@@ -187,7 +187,9 @@ func (b *builder) expressions(e *Entry) {
 	}
 	if e.Kernel.Scratch != "" {
 		e.Scratch, err = size.Int(e.Kernel.Scratch)
-		b.report(e.At("scratch"), err)
+		if !b.report(e.At("scratch"), err) {
+			b.report(e.At("scratch"), e.Scratch.Grows())
+		}
 	}
 	launches := e.Kernel.Launches()
 	for i, l := range launches {

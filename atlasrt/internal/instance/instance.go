@@ -13,6 +13,7 @@ import (
 	"github.com/atlas-inference/atlas/atlasrt/internal/weights"
 	"github.com/atlas-inference/atlas/atlasrt/model"
 	"github.com/atlas-inference/atlas/atlasrt/op"
+	"github.com/atlas-inference/atlas/generated/ops"
 )
 
 // Sizes bound what an instance serves at a time. Zero means the default, which depends on the model and the memory.
@@ -56,7 +57,7 @@ func Prepare(t *Target, c weights.Checkpoint, s Sizes) (*Prepared, error) {
 	p := &Prepared{Target: t, Checkpoint: c, Sizes: s, construct: construct, Counter: load.NewCounter(t.Set, stored)}
 	fill(&p.Sizes.BlockSize, engine.DefaultBlockSize)
 	fill(&p.Sizes.MaxBatchTokens, engine.DefaultBatchTokens)
-	set := &measured{Set: t.Set, seen: map[op.PagedAttention]bool{}}
+	set := &ops.Tap{Set: t.Set}
 	m := construct(set, p.Counter, p.limits())
 	if err := errors.Join(p.Counter.Err(), weights.Check(c, p.Counter.Wants), leaveOut(c, p.Counter.Wants)); err != nil {
 		return nil, fmt.Errorf("%s: %w", t.Bundle.Hardware, err)

@@ -1,58 +1,37 @@
 package instance
 
 import (
-	"github.com/atlas-inference/atlas/atlasrt/bundle"
+	"math"
+	"reflect"
+
 	"github.com/atlas-inference/atlas/atlasrt/internal/load"
 	"github.com/atlas-inference/atlas/atlasrt/model"
 	"github.com/atlas-inference/atlas/atlasrt/op"
+	"github.com/atlas-inference/atlas/generated/ops"
 )
 
-// measured is a set whose attention asks a stream that measures for all the scratch memory that any step may need, whatever its rows,
-// sequences and blocks: which kernel serves a step depends on all three, and one for few rows may need more than one for many.
-type measured struct {
-	bundle.Set
-	rows, sequences, blocks int32 // most of a step
-	seen                    map[op.PagedAttention]bool
-}
-
-// PagedAttention implements op.Attention.
-func (m *measured) PagedAttention(q op.Stream, a op.PagedAttention) {
-	if a.Rows, a.Seqs, a.MaxBlocks, a.Blocks = 0, 0, 0, 0; m.seen[a] {
-		return
+// measure finds the scratch memory that a launch of any step may need: the set is asked for the most of every call that a step of
+// most sizes makes. m was constructed with set.
+//
+// Which fused operations are served depends on a step's sizes, and what is called instead on that. So the step is queued once with
+// none of them served, and once for each with that one alone.
+func (p *Prepared) measure(m model.Model, set *ops.Tap) error {
+	rows := int32(p.Sizes.MaxBatchTokens)
+	seqs := min(int32(p.Sizes.MaxSequences), rows)
+	in := &model.Inputs{
+		Rows: rows, Seqs: seqs, Outputs: rows, MaxBlocks: int32((p.Sizes.MaxContext + p.Sizes.BlockSize - 1) / p.Sizes.BlockSize),
+		Blocks:    math.MaxInt32, // how many fit is known once scratch memory is planned
+		BlockSize: int32(p.Sizes.BlockSize), KVType: p.Sizes.KVType, Cache: make([]model.Cache, len(p.Layout.KV)),
 	}
-	m.seen[a] = true
-	for a.MaxBlocks = 1; a.MaxBlocks > 0; a.MaxBlocks = further(a.MaxBlocks, m.blocks) {
-		for a.Seqs = 1; a.Seqs > 0; a.Seqs = further(a.Seqs, m.sequences) {
-			a.Blocks = a.Seqs * a.MaxBlocks
-			for a.Rows = a.Seqs; a.Rows > 0; a.Rows = further(a.Rows, m.rows) {
-				m.Set.PagedAttention(q, a)
-			}
-		}
-	}
-}
-
-// further is the next size to measure, an eighth more or, where that is less, one; the last is most, then comes 0.
-func further(n, most int32) int32 {
-	if n >= most {
-		return 0
-	}
-	return min(n+max(n/8, 1), most)
-}
-
-// measure finds the scratch memory that a launch of any step may need, by queueing steps on a stream that runs nothing. Between two sizes
-// an operation may need an eighth more.
-func (p *Prepared) measure(m model.Model, set *measured) error {
 	var stream load.Measure
-	set.rows, set.sequences = int32(p.Sizes.MaxBatchTokens), int32(p.Sizes.MaxSequences)
-	set.blocks = int32((p.Sizes.MaxContext + p.Sizes.BlockSize - 1) / p.Sizes.BlockSize)
-	for rows := int32(1); rows > 0; rows = further(rows, set.rows) {
-		seqs := min(rows, set.sequences)
-		m.Forward(&stream, &model.Inputs{
-			Rows: rows, Seqs: seqs, Outputs: seqs, MaxBlocks: set.blocks, Blocks: set.blocks * seqs, BlockSize: int32(p.Sizes.BlockSize),
-			KVType: p.Sizes.KVType, Cache: make([]model.Cache, len(p.Layout.KV)),
-		})
-		p.Target.Set.Sample(&stream, op.Sample{Rows: seqs, Vocab: p.Layout.Vocab, Edits: seqs})
+	for _, served := range append(ops.Names(), "") {
+		set.Each = func(q op.Stream, args any) bool {
+			p.Scratch = max(p.Scratch, set.Set.Scratch(args))
+			ops.Call(set.Set, q, args) // which fails where there is no kernel
+			return reflect.TypeOf(args).Name() == served
+		}
+		m.Forward(&stream, in)
+		set.Sample(&stream, op.Sample{Rows: seqs, Vocab: p.Layout.Vocab, Edits: math.MaxInt32})
 	}
-	p.Scratch = stream.Most + stream.Most/8
 	return stream.Err
 }

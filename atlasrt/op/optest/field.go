@@ -44,7 +44,7 @@ func (c *Case) fields(act op.DType, packed func(op.Weight) int64) ([]field, erro
 	t := c.args.Type()
 	for i := range t.NumField() {
 		text, ok := t.Field(i).Tag.Lookup("atlas")
-		if !ok {
+		if !ok || t.Field(i).Type.Kind() == reflect.Int32 || t.Field(i).Type.Kind() == reflect.Int64 { // of no buffer
 			continue
 		}
 		name := t.Field(i).Name

@@ -53,6 +53,9 @@ func New(act op.DType) *Set {
 	return &Set{act: act}
 }
 
+// Scratch implements bundle.Set: the reference asks for none.
+func (s *Set) Scratch(any) int64 { return 0 }
+
 // Rounding is the set for kernels that round activations before they multiply them. The rule is one that manifests name.
 func (s *Set) Rounding(rule string) (*Set, error) {
 	r := *s

@@ -12,6 +12,7 @@ type Set interface {
 	op.Core
 	op.Fused
 	op.Packer
+	Scratch(args any) int64
 }
 
 // Bundle is a generated package.

@@ -80,9 +80,9 @@ type Packer interface {
 
 // Norm has no weight.
 type Norm struct {
-	Out  Ptr `atlas:"out act [Rows,Cols]"`
-	In   Ptr `atlas:"in? Type [Rows:Pitch,Cols]"`
-	Rows int32
+	Out  Ptr   `atlas:"out act [Rows,Cols]"`
+	In   Ptr   `atlas:"in? Type [Rows:Pitch,Cols]"`
+	Rows int32 `atlas:"step"`
 	Cols int32
 
 	Pitch int32
@@ -97,7 +97,7 @@ type Linear struct {
 	In    Ptr    `atlas:"in act [Rows,W.Cols]"`
 	W     Weight `atlas:"in"`
 	Count int64
-	Rows  int32
+	Rows  int32 `atlas:"step"`
 	_     int32
 }
 
@@ -105,6 +105,6 @@ type Linear struct {
 type NormLinear struct {
 	Out  Ptr    `atlas:"out act [Rows,W.Rows]"`
 	W    Weight `atlas:"in"`
-	Rows int32
+	Rows int32  `atlas:"step"`
 	_    int32
 }
