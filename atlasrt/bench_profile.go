@@ -10,7 +10,6 @@ import (
 	"os"
 	"strings"
 
-	"github.com/atlas-inference/atlas/atlasrt/bundle"
 	"github.com/atlas-inference/atlas/atlasrt/internal/instance"
 	"github.com/atlas-inference/atlas/atlasrt/op/optest"
 	"github.com/atlas-inference/atlas/internal/table"
@@ -36,15 +35,12 @@ func (c *benchCommand) profile() error {
 	if c.RecordShapes != "" {
 		return errors.New("--profile and --record-shapes both look at every call: choose one")
 	}
-	profiler := optest.NewProfiler()
-	var watched []*bundle.Bundle
-	for _, b := range bundles() {
-		watched = append(watched, profiler.Watch(b))
-	}
-	target, err := c.openOne(watched, c.name())
+	target, err := c.hardwareFlags.open(c.name())
 	if err != nil {
 		return err
 	}
+	profiler := optest.NewProfiler(target.Set, target.Points(), target.Bundle.Activations)
+	target.Set = profiler
 	report := profileReport{Hardware: target.Bundle.Hardware}
 	report.Ceiling, report.Method, err = optest.Ceiling(optest.Target{
 		Name: report.Hardware, Device: target.Device, Set: target.Set, Act: target.Bundle.Activations, HostMemory: target.Bundle.Device == "cpu"})

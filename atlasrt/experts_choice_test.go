@@ -13,8 +13,8 @@ func TestExpertsOfAnyNumberOfPicks(t *testing.T) {
 		if b.Hardware != "h200" {
 			continue
 		}
-		kernels := numbered(b)
-		set := b.New(kernels, func(string) bool { return false })
+		kernels := b.Unloaded()
+		set := b.Set("", kernels, nil)
 		for _, c := range []struct {
 			experts, cols, rows int32
 			want                string

@@ -22,7 +22,7 @@ type inspectCommand struct {
 
 // Run implements the command. A checkpoint that cannot be served is described all the same, before the error.
 func (c *inspectCommand) Run() error {
-	target, err := c.hardwareFlags.open(c.name())
+	target, err := c.ask(c.name())
 	if err != nil {
 		return err
 	}

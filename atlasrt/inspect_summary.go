@@ -82,6 +82,10 @@ func (s *summary) serve(p *instance.Prepared) {
 	s.row("layers", layers(p))
 	s.row("vocabulary", fmt.Sprintf("%d tokens", p.Layout.Vocab))
 	s.row("served", "yes, on "+p.Target.Bundle.Hardware)
+	if p.Target.Device == nil {
+		s.row("fits", "unknown: this machine has no "+p.Target.Bundle.Hardware)
+		return
+	}
 	m, err := p.Plan()
 	if err != nil {
 		s.row("fits", "no: "+err.Error())

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -10,7 +11,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/atlas-inference/atlas/atlasrt/bundle"
 	"github.com/atlas-inference/atlas/atlasrt/internal/instance"
 	"github.com/atlas-inference/atlas/atlasrt/internal/weights"
 	"github.com/atlas-inference/atlas/atlasrt/internal/weights/dummy"
@@ -29,14 +29,31 @@ type hardwareFlags struct {
 	Exact    bool   `help:"A row's bits never depend on its batch, and on a CPU activations stay in f32: slower, for comparing."`
 }
 
-// open loads kernels, those for the model of a name where there are any.
-func (f hardwareFlags) open(model string) (*instance.Target, error) {
-	return f.openOne(bundles(), model)
+// hardware is what the flags choose from all that the program has kernels for.
+func (f hardwareFlags) hardware() instance.Hardware {
+	return instance.Hardware{Bundles: bundles(), Name: f.Hardware, Kernels: f.Kernels, Threads: f.Threads, GPU: f.GPU, Exact: f.Exact, AMX: f.AMX}
 }
 
-// openOne is open for some bundles.
-func (f hardwareFlags) openOne(of []*bundle.Bundle, model string) (*instance.Target, error) {
-	return instance.Hardware{Bundles: of, Name: f.Hardware, Model: model, Kernels: f.Kernels, Threads: f.Threads, GPU: f.GPU, Exact: f.Exact, AMX: f.AMX}.Open()
+// open loads kernels, those for the model of a name where there are any.
+func (f hardwareFlags) open(model string) (*instance.Target, error) {
+	t, err := f.hardware().Open()
+	if err != nil {
+		return nil, err
+	}
+	return t.For(model), nil
+}
+
+// ask is open for commands that run nothing: hardware that is named need not be in this machine.
+func (f hardwareFlags) ask(model string) (*instance.Target, error) {
+	h := f.hardware()
+	if f.Hardware == "" || h.Runs() {
+		return f.open(model)
+	}
+	t, err := h.Ask()
+	if err != nil {
+		return nil, err
+	}
+	return t.For(model), nil
 }
 
 // modelFlags choose a checkpoint.
@@ -217,19 +234,16 @@ type loadFlags struct {
 
 // prepare opens target and checkpoint and measures the model.
 func (f loadFlags) prepare(ctx context.Context) (*instance.Prepared, error) {
-	of := bundles()
+	target, err := f.hardwareFlags.open(f.name())
+	if err != nil {
+		return nil, err
+	}
 	if f.RecordShapes != "" {
 		recorder, err := optest.NewRecorder(f.RecordShapes)
 		if err != nil {
-			return nil, err
+			return nil, errors.Join(err, target.Device.Close())
 		}
-		for i := range of {
-			of[i] = recorder.Watch(of[i])
-		}
-	}
-	target, err := f.openOne(of, f.name())
-	if err != nil {
-		return nil, err
+		target.Set = recorder.Watch(target.Set)
 	}
 	return f.prepareOn(ctx, target)
 }

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/atlas-inference/atlas/atlasrt/bundle"
-	"github.com/atlas-inference/atlas/atlasrt/internal/instance"
 	"github.com/atlas-inference/atlas/atlasrt/op"
 	"github.com/atlas-inference/atlas/atlasrt/op/optest"
 )
@@ -32,10 +31,9 @@ type opsFlags struct {
 // targets are the named hardware, or all that this machine can run, each in every mode that modes lists for it.
 func (f opsFlags) targets(modes func(*bundle.Bundle) []bool, visit func(optest.Target) error) error {
 	visited := 0
-	points := map[string]op.Kernel{}
-	watched := watchPoints(points)
-	for _, b := range watched {
-		h := instance.Hardware{Bundles: watched, Name: b.Hardware, Kernels: f.Kernels, Threads: f.Threads, GPU: f.GPU, AMX: f.AMX}
+	for _, b := range bundles() {
+		h := f.hardware()
+		h.Name = b.Hardware
 		if b.Hardware != f.Hardware && (f.Hardware != "" || !h.Runs()) {
 			continue
 		}
@@ -46,9 +44,9 @@ func (f opsFlags) targets(modes func(*bundle.Bundle) []bool, visit func(optest.T
 				return err
 			}
 			rounds := map[op.Kernel]string{}
-			for _, k := range b.Kernels {
+			for i, k := range b.Kernels {
 				if k.Rounds != "" {
-					rounds[points[k.Name]] = k.Rounds
+					rounds[t.Kernels[i]] = k.Rounds
 				}
 			}
 			label := b.Hardware
@@ -74,22 +72,6 @@ func (f opsFlags) targets(modes func(*bundle.Bundle) []bool, visit func(optest.T
 		return err
 	}
 	return fmt.Errorf("this machine can run none of the kernels that this program has (see atlasrt doctor)")
-}
-
-// watchPoints are the bundles of this program, which note their entry points as they are loaded.
-func watchPoints(points map[string]op.Kernel) []*bundle.Bundle {
-	var watched []*bundle.Bundle
-	for _, b := range bundles() {
-		of := *b
-		of.New = func(kernels []op.Kernel, has func(string) bool) bundle.Set {
-			for i, k := range kernels {
-				points[b.Kernels[i].Name] = k
-			}
-			return b.New(kernels, has)
-		}
-		watched = append(watched, &of)
-	}
-	return watched
 }
 
 // modes are without and with --exact.

@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"github.com/atlas-inference/atlas/atlasrt/internal/instance"
-	"github.com/atlas-inference/atlas/atlasrt/op"
 	"github.com/atlas-inference/atlas/atlasrt/op/optest"
 )
 
@@ -34,8 +33,7 @@ func (c *opsTuneCommand) Run() error {
 	if err := json.Unmarshal(text, &trials); err != nil {
 		return fmt.Errorf("%s holds no trials: %w", c.Trials, err)
 	}
-	points := map[string]op.Kernel{}
-	t, err := c.openOne(watchPoints(points), "")
+	t, err := c.open("")
 	if err != nil {
 		return err
 	}
@@ -47,7 +45,7 @@ func (c *opsTuneCommand) Run() error {
 	slices.Sort(report.Features)
 	report.Tried, err = optest.Tune(optest.Target{
 		Name: t.Bundle.Hardware, Device: t.Device, Set: t.Set, Act: t.Bundle.Activations, Exact: c.Exact, HostMemory: t.Bundle.Device == "cpu",
-	}, trials, points, freshSeed())
+	}, trials, t.Points(), freshSeed())
 	if err != nil {
 		return err
 	}

@@ -6,7 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/atlas-inference/atlas/atlasrt/bundle"
 	"github.com/atlas-inference/atlas/atlasrt/internal/instance"
 	"github.com/atlas-inference/atlas/atlasrt/op"
 	"github.com/atlas-inference/atlas/atlasrt/op/optest"
@@ -15,20 +14,10 @@ import (
 // Kernels that give the set's bits are timed, and others are not.
 func TestTune(t *testing.T) {
 	var name string
-	points := map[string]op.Kernel{}
-	var watched []*bundle.Bundle
 	for _, b := range bundles() {
-		of := *b
-		of.New = func(kernels []op.Kernel, has func(string) bool) bundle.Set {
-			for i, k := range kernels {
-				points[b.Kernels[i].Name] = k
-			}
-			return b.New(kernels, has)
-		}
 		if name == "" && strings.HasPrefix(b.Hardware, "cpu-x86-64-v3") && (instance.Hardware{Bundles: bundles(), Name: b.Hardware}).Runs() && b.Built() {
 			name = b.Hardware
 		}
-		watched = append(watched, &of)
 	}
 	if name == "" && os.Getenv("CI") == "true" && runtime.GOARCH == "amd64" {
 		t.Fatal("the kernels of cpu-x86-64-v3 must be built where CI=true")
@@ -36,7 +25,7 @@ func TestTune(t *testing.T) {
 	if name == "" {
 		t.Skip("the kernels of cpu-x86-64-v3 are not built, or do not run here")
 	}
-	h, err := instance.Hardware{Bundles: watched, Name: name, Threads: 1}.Open()
+	h, err := instance.Hardware{Bundles: bundles(), Name: name, Threads: 1}.Open()
 	if err != nil && os.Getenv("CI") != "true" {
 		t.Skipf("%v", err)
 	}
@@ -58,7 +47,7 @@ func TestTune(t *testing.T) {
 	}
 	target := optest.Target{Name: name, Device: h.Device, Set: h.Set, Act: h.Bundle.Activations, HostMemory: true}
 	unknown := optest.Trial{Shape: trial.Shape, Candidates: []optest.Candidate{launch("gone", "atlas_gone", 1, 1)}}
-	got, err := optest.Tune(target, []optest.Trial{trial, unknown, {Shape: optest.Shape{Op: "Sample"}}}, points, 1)
+	got, err := optest.Tune(target, []optest.Trial{trial, unknown, {Shape: optest.Shape{Op: "Sample"}}}, h.Points(), 1)
 	if err != nil || len(got) != 3 {
 		t.Fatalf("got %d results, %v, want 3", len(got), err)
 	}

@@ -20,9 +20,9 @@ func (l *launches) Launch(k op.Kernel, g op.Grid) { l.blocks[k] = max(l.blocks[k
 // tiles, phases of barriers and rings above all, is judged only by a case with as many tiles as that.
 func TestCasesFillPersistentGrids(t *testing.T) {
 	for _, b := range bundles() {
-		kernels := numbered(b)
+		kernels := b.Unloaded()
 		l := launches{blocks: map[op.Kernel]uint32{}}
-		if _, err := optest.Reached(&l, b, b.New(kernels, func(string) bool { return false }), b.New(kernels, func(option string) bool { return option == "exact" })); err != nil {
+		if _, err := optest.Reached(&l, b, b.Set("", kernels, nil), b.Set("", kernels, []string{"exact"})); err != nil {
 			t.Fatal(err)
 		}
 		persistent := 0

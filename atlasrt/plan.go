@@ -17,7 +17,11 @@ type planCommand struct {
 
 // Run implements the command.
 func (c *planCommand) Run() error {
-	p, err := c.prepare(context.Background())
+	target, err := c.ask(c.name())
+	if err != nil {
+		return err
+	}
+	p, err := c.prepareOn(context.Background(), target)
 	if err != nil {
 		return err
 	}

@@ -2,31 +2,20 @@ package main
 
 import (
 	"errors"
-	"slices"
 	"testing"
 
 	"github.com/atlas-inference/atlas/atlasrt/bundle"
 	"github.com/atlas-inference/atlas/atlasrt/internal/load"
-	"github.com/atlas-inference/atlas/atlasrt/op"
 	"github.com/atlas-inference/atlas/atlasrt/op/optest"
 )
-
-// numbered are a bundle's kernels where nothing is loaded.
-func numbered(b *bundle.Bundle) []op.Kernel {
-	kernels := make([]op.Kernel, len(b.Kernels))
-	for i := range kernels {
-		kernels[i] = op.Kernel(i + 1)
-	}
-	return kernels
-}
 
 // A kernel that the dispatch tables have and no case launches is never compared with the oracle, wherever the tests run.
 func TestCasesReachEveryKernel(t *testing.T) {
 	for _, b := range bundles() {
-		kernels := numbered(b)
+		kernels := b.Unloaded()
 		var sets []bundle.Set
 		for _, options := range [][]string{nil, {"exact"}, b.Features, append([]string{"amx"}, b.Features...)} {
-			sets = append(sets, b.New(kernels, func(option string) bool { return slices.Contains(options, option) }))
+			sets = append(sets, b.Set("", kernels, options))
 		}
 		var q load.Measure
 		reached, err := optest.Reached(&q, b, sets...)

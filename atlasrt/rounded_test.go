@@ -1,9 +1,7 @@
 package main
 
 import (
-	"io/fs"
 	"math"
-	"os"
 	"slices"
 	"testing"
 	"unsafe"
@@ -90,25 +88,10 @@ func (w roundWatch) ExpertDownNorm(q op.Stream, x op.ExpertDownNorm) bool {
 // roundedCalls tells which calls of a prompt that runs in one step have their activations rounded on a target.
 func roundedCalls(t *testing.T, target *instance.Target, c weights.Checkpoint, tokens []int32) map[product]string {
 	t.Helper()
-	points := map[string]op.Kernel{}
-	watched := watchPoints(points)
-	b := watched[slices.IndexFunc(watched, func(b *bundle.Bundle) bool { return b.Hardware == target.Bundle.Hardware })]
-	var override fs.FS
-	if folder := testedKernels(); folder != "" {
-		override = os.DirFS(folder)
-	}
-	present, err := instance.Hardware{}.Features(b.Device)
-	if err != nil {
-		t.Fatal(err)
-	}
-	set, err := bundle.Load(b, target.Device, "", present, override)
-	if err != nil {
-		t.Fatal(err)
-	}
-	w := roundWatch{set, map[op.Kernel]string{}, map[product]string{}}
-	for _, k := range b.Kernels {
+	w := roundWatch{target.Set, map[op.Kernel]string{}, map[product]string{}}
+	for i, k := range target.Bundle.Kernels {
 		if k.Rounds != "" {
-			w.kernels[points[k.Name]] = k.Rounds
+			w.kernels[target.Kernels[i]] = k.Rounds
 		}
 	}
 	of := *target

@@ -4,11 +4,9 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"reflect"
-	"slices"
 	"testing"
 
 	"github.com/atlas-inference/atlas/atlasrt/bundle"
-	"github.com/atlas-inference/atlas/atlasrt/device/host"
 	"github.com/atlas-inference/atlas/atlasrt/internal/instance"
 	"github.com/atlas-inference/atlas/atlasrt/internal/load"
 	"github.com/atlas-inference/atlas/atlasrt/internal/weights/dummy"
@@ -22,7 +20,7 @@ import (
 func TestScratchIsBounded(t *testing.T) {
 	for _, b := range bundles() {
 		for _, options := range [][]string{nil, {"exact"}, b.Features, append([]string{"amx"}, b.Features...)} {
-			set := b.New(numbered(b), func(option string) bool { return slices.Contains(options, option) })
+			set := b.Set("", b.Unloaded(), options)
 			t.Run(fmt.Sprintf("%s%v", b.Hardware, options), func(t *testing.T) { bounded(t, set) })
 		}
 	}
@@ -105,30 +103,38 @@ func lessOf(random *rand.Rand, v reflect.Value) {
 
 // No step asks for more scratch memory than what was measured: a stream that has less ends the step, and with it the engine.
 func TestStepsFitTheirScratchMemory(t *testing.T) {
+	mixed, err := dummy.Parse("q4_k_m")
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, b := range bundles() {
-		kernels, scheme := numbered(b), op.SchemeF8Block
+		stored := []dummy.Options{mixed, {Scheme: op.SchemeF8Block}}
 		if b.Device == "cpu" {
-			scheme = op.SchemeQ8_0
+			stored[1].Scheme = op.SchemeQ8_0
 		}
 		for _, exact := range []bool{false, true} {
-			target := &instance.Target{Device: host.New(1 << 40), Set: b.New(kernels, func(option string) bool { return exact && option == "exact" }), Bundle: b}
+			target, err := instance.Hardware{Bundles: bundles(), Name: b.Hardware, Exact: exact}.Ask()
+			if err != nil {
+				t.Fatal(err)
+			}
 			for _, heads := range [][3]int{{32, 8, 128}, {32, 4, 128}, {24, 3, 64}, {9, 3, 64}, {12, 2, 256}} {
-				for _, sequences := range []int{1, 7, 64} {
-					t.Run(fmt.Sprintf("%s/exact=%v/%v/%d", b.Hardware, exact, heads, sequences), func(t *testing.T) { fits(t, target, scheme, heads, sequences) })
+				for i, sequences := range []int{1, 7, 64} {
+					options := stored[i%2]
+					t.Run(fmt.Sprintf("%s/exact=%v/%v/%d", b.Hardware, exact, heads, sequences), func(t *testing.T) { fits(t, target, options, heads, sequences) })
 				}
 			}
 		}
 	}
 }
 
-func fits(t *testing.T, target *instance.Target, scheme op.Scheme, heads [3]int, sequences int) {
+func fits(t *testing.T, target *instance.Target, options dummy.Options, heads [3]int, sequences int) {
 	data := fmt.Appendf(nil, `{"model_type": "qwen3", "hidden_size": 4096, "num_hidden_layers": 1, "num_attention_heads": %d, "num_key_value_heads": %d,
 		"head_dim": %d, "intermediate_size": 12288, "vocab_size": 1000, "max_position_embeddings": 40960, "rms_norm_eps": 1e-6}`, heads[0], heads[1], heads[2])
 	dimensions, err := qwen3.ReadConfig("config.json", data)
 	if err != nil {
 		t.Fatal(err)
 	}
-	checkpoint := madeUp(t, target, string(data), dummy.Options{Scheme: scheme})
+	checkpoint := madeUp(t, target, string(data), options)
 	const rows, context = 4096, 32768
 	p, err := instance.Prepare(target, checkpoint, instance.Sizes{MaxContext: context, MaxSequences: sequences, MaxBatchTokens: rows, KVType: op.BF16})
 	if err != nil {

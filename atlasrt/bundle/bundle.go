@@ -60,6 +60,36 @@ func (b *Bundle) Rounds() bool {
 	return slices.ContainsFunc(b.Kernels, func(k Kernel) bool { return k.Rounds != "" })
 }
 
+// Missing lists the features that b cannot do without and present lacks.
+func (b *Bundle) Missing(present []string) []string {
+	var missing []string
+	for _, f := range b.Needs {
+		if !slices.Contains(present, f) {
+			missing = append(missing, f)
+		}
+	}
+	return missing
+}
+
+// Unloaded are kernels that no device has: a set of them can be asked anything and must not be run. Kernel i+1 is b.Kernels[i].
+func (b *Bundle) Unloaded() []op.Kernel {
+	kernels := make([]op.Kernel, len(b.Kernels))
+	for i := range kernels {
+		kernels[i] = op.Kernel(i + 1)
+	}
+	return kernels
+}
+
+// Set makes the set for the model that a checkpoint's name tells, or any for "", of kernels that Load or Unloaded gave. present lists the
+// processor's features and the options that are on.
+func (b *Bundle) Set(checkpoint string, kernels []op.Kernel, present []string) Set {
+	set := b.New
+	if model := b.Model(checkpoint); model != "" {
+		set = b.Models[model]
+	}
+	return set(kernels, func(feature string) bool { return slices.Contains(present, feature) })
+}
+
 // Model is the one of b.Models for a checkpoint of a name, such as "Qwen/Qwen3-8B-FP8" for qwen3-8b; "" where there is
 // none. Any set computes any model: another than the best costs time only, so a name is enough to go by.
 func (b *Bundle) Model(checkpoint string) string {

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"io/fs"
-	"strings"
 
 	"github.com/klauspost/compress/zstd"
 
@@ -18,45 +17,9 @@ const imageLimit = 512 << 20
 // imageName is where Bundle.Files holds the compiled kernels.
 const imageName = "blob/image.zst"
 
-// Load puts b's kernels on d, for the model that a checkpoint's name tells, or any for "". present lists the processor's
-// features and the options that are on; override, where it is not nil, holds <hardware>/image.zst and takes the place of
-// what the program carries.
-func Load(b *Bundle, d device.Device, checkpoint string, present []string, override fs.FS) (Set, error) {
-	has := make(map[string]bool, len(present))
-	for _, f := range present {
-		has[f] = true
-	}
-	if missing := b.Missing(present); len(missing) > 0 {
-		return nil, fmt.Errorf("%s needs a processor with %s", b.Hardware, strings.Join(missing, ", "))
-	}
-	kernels, err := b.kernels(d, override)
-	if err != nil {
-		return nil, err
-	}
-	set := b.New
-	if model := b.Model(checkpoint); model != "" {
-		set = b.Models[model]
-	}
-	return set(kernels, func(f string) bool { return has[f] }), nil
-}
-
-// Reload puts the kernels of a newer image in the place of those that set launches. Nothing may be launched meanwhile, and
-// steps that were recorded before launch the old ones, which stay on d.
-func Reload(b *Bundle, d device.Device, set Set, override fs.FS) error {
-	swapper, ok := set.(interface{ Swap(kernels []op.Kernel) })
-	if !ok {
-		return fmt.Errorf("the kernels of %s cannot be exchanged while they run", b.Hardware)
-	}
-	kernels, err := b.kernels(d, override)
-	if err != nil {
-		return err
-	}
-	swapper.Swap(kernels)
-	return nil
-}
-
-// kernels loads an image and finds its entry points, in the order that New takes them.
-func (b *Bundle) kernels(d device.Device, override fs.FS) ([]op.Kernel, error) {
+// Load puts b's kernels on d, in the order of b.Kernels. override, where it is not nil, holds <hardware>/image.zst and takes the place of
+// what the program carries. Kernels that were loaded before stay on d.
+func (b *Bundle) Load(d device.Device, override fs.FS) ([]op.Kernel, error) {
 	image, err := b.image(override)
 	if err != nil {
 		return nil, err
@@ -78,21 +41,6 @@ func (b *Bundle) kernels(d device.Device, override fs.FS) ([]op.Kernel, error) {
 func (b *Bundle) Built() bool {
 	_, err := fs.Stat(b.Files, imageName)
 	return err == nil
-}
-
-// Missing lists the features that b cannot do without and present lacks.
-func (b *Bundle) Missing(present []string) []string {
-	has := make(map[string]bool, len(present))
-	for _, f := range present {
-		has[f] = true
-	}
-	var missing []string
-	for _, f := range b.Needs {
-		if !has[f] {
-			missing = append(missing, f)
-		}
-	}
-	return missing
 }
 
 // image reads, checks and unpacks the compiled kernels.

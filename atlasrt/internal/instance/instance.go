@@ -91,6 +91,9 @@ const memoryFlag = "--memory"
 func (p *Prepared) bound() error {
 	free, total, limit := p.Target.memory()
 	p.free = free
+	if p.Target.Device == nil && p.Sizes.Memory == 0 {
+		return nil // Plan says so
+	}
 	all := fmt.Sprintf("%s has %d in all", p.Target.Bundle.Hardware, total)
 	p.Bound = memoryFlag
 	if limit != "" {
@@ -111,6 +114,9 @@ func (p *Prepared) bound() error {
 
 // Plan divides the memory.
 func (p *Prepared) Plan() (engine.Memory, error) {
+	if p.Target.Device == nil && p.Sizes.Memory == 0 {
+		return engine.Memory{}, fmt.Errorf("%s is not in this machine, so how much memory it has is not known (give it with --memory)", p.Target.Bundle.Hardware)
+	}
 	m, err := engine.Plan(p.Need())
 	if err != nil && p.Bound != memoryFlag {
 		err = fmt.Errorf("%w; what may be used is %s", err, p.Bound)
@@ -136,6 +142,9 @@ type Loaded struct {
 
 // Load places the weights, until ctx ends.
 func (p *Prepared) Load(ctx context.Context) (*Loaded, error) {
+	if p.Target.Device == nil {
+		return nil, fmt.Errorf("loading: no device of this machine is taken for %s", p.Target.Bundle.Hardware)
+	}
 	stream, err := p.Target.Device.Stream(packScratch)
 	if err != nil {
 		return nil, err

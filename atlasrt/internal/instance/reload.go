@@ -3,6 +3,7 @@ package instance
 import (
 	"context"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -10,8 +11,8 @@ import (
 
 	"github.com/fsnotify/fsnotify"
 
-	"github.com/atlas-inference/atlas/atlasrt/bundle"
 	"github.com/atlas-inference/atlas/atlasrt/internal/engine"
+	"github.com/atlas-inference/atlas/atlasrt/op"
 )
 
 // settled is how long an image has to rest before it is read.
@@ -42,7 +43,7 @@ func (t *Target) FollowKernels(ctx context.Context, folder string, e *engine.Eng
 				log.Warn("kernels are not followed any more", "error", err)
 				return
 			case <-due:
-				err := e.Between(func() error { return bundle.Reload(t.Bundle, t.Device, t.Set, os.DirFS(folder)) })
+				err := e.Between(func() error { return t.reload(os.DirFS(folder)) })
 				if err != nil {
 					log.Error("newer kernels do not load", "error", err)
 				} else {
@@ -52,4 +53,18 @@ func (t *Target) FollowKernels(ctx context.Context, folder string, e *engine.Eng
 		}
 	}()
 	return nil
+}
+
+// reload puts the kernels of a newer image in the place of those that the set launches. Nothing may be launched meanwhile, and steps that
+// were recorded before launch the old ones.
+func (t *Target) reload(files fs.FS) error {
+	set, ok := t.Set.(interface{ Swap(kernels []op.Kernel) })
+	if !ok {
+		return fmt.Errorf("the kernels of %s cannot be exchanged while they run", t.Bundle.Hardware)
+	}
+	kernels, err := t.Bundle.Load(t.Device, files)
+	if err == nil {
+		set.Swap(kernels)
+	}
+	return err
 }

@@ -68,24 +68,14 @@ type noted struct {
 	kernels []op.Kernel
 }
 
-// NewProfiler makes one that nothing is asked of yet.
-func NewProfiler() *Profiler {
-	p := &Profiler{names: map[op.Kernel]string{}}
-	p.Each = p.call
-	return p
-}
-
-// Watch gives a bundle whose set is p. One bundle of those watched can be loaded.
-func (p *Profiler) Watch(b *bundle.Bundle) *bundle.Bundle {
-	watched := *b
-	watched.New = func(kernels []op.Kernel, has func(string) bool) bundle.Set {
-		for i, k := range kernels {
-			p.names[k] = b.Kernels[i].Name
-		}
-		p.Set, p.act = b.New(kernels, has), b.Activations
-		return p
+// NewProfiler makes one around a set, whose activations are act and whose kernels are points by their names. Nothing is asked of it yet.
+func NewProfiler(set bundle.Set, points map[string]op.Kernel, act op.DType) *Profiler {
+	p := &Profiler{names: map[op.Kernel]string{}, act: act}
+	for name, k := range points {
+		p.names[k] = name
 	}
-	return &watched
+	p.Set, p.Each = set, p.call
+	return p
 }
 
 // Expect says that the next step that reads so many tokens, of sequences that all sample, is to be measured.

@@ -5,7 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/atlas-inference/atlas/atlasrt/bundle"
 	"github.com/atlas-inference/atlas/atlasrt/device/host"
 	"github.com/atlas-inference/atlas/atlasrt/op"
 	"github.com/atlas-inference/atlas/atlasrt/op/optest"
@@ -33,9 +32,7 @@ func TestProfilerMeasuresADecodeStep(t *testing.T) {
 	if err := d.CopyIn(lengths, []byte{0, 0, 0, 0, 1, 0, 0, 0, 2, 0, 0, 0, length, 0, 0, 0, length, 0, 0, 0}); err != nil {
 		t.Fatal(err)
 	}
-	p := optest.NewProfiler()
-	watched := p.Watch(&bundle.Bundle{Activations: op.BF16, New: func([]op.Kernel, func(string) bool) bundle.Set { return oracle.New(op.BF16) }})
-	set := watched.New(nil, nil)
+	set := optest.NewProfiler(oracle.New(op.BF16), nil, op.BF16)
 	weight := func(rows int32) op.Weight {
 		return op.Weight{Data: zeros, Scheme: op.SchemeBF16, Rows: rows, Cols: hidden, Count: 1}
 	}
@@ -52,15 +49,15 @@ func TestProfilerMeasuresADecodeStep(t *testing.T) {
 			Out: zeros + 4<<16, Logits: zeros, Temperature: zeros, TopP: zeros, MinP: zeros, TopK: zeros, Seed: zeros, Position: zeros,
 			EditStarts: zeros, EditToken: zeros, EditBias: zeros, EditFactor: zeros, EditOffset: zeros, Rows: samples, Vocab: vocab})
 	}
-	p.Expect(d, 2, 2)
+	set.Expect(d, 2, 2)
 	step(7, 2) // a prefill
 	step(1, 1)
-	if r, err := p.Result(); err == nil || !strings.Contains(err.Error(), "no step read 2 tokens of 2 sequences") {
+	if r, err := set.Result(); err == nil || !strings.Contains(err.Error(), "no step read 2 tokens of 2 sequences") {
 		t.Fatalf("before the step: got %v, %v, want an error", r, err)
 	}
 	step(2, 2)
 	step(2, 2) // is not measured any more
-	r, err := p.Result()
+	r, err := set.Result()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,10 +87,10 @@ func TestProfilerMeasuresADecodeStep(t *testing.T) {
 	if r.Tokens != 2 || r.Sequences != 2 || r.Step.Median <= 0 || open != 0 {
 		t.Errorf("got %d sequences, a step of %v and %d recorded steps left open, want 2, some time and none", r.Sequences, r.Step, open)
 	}
-	p.Expect(d, 7, 2) // a prompt
+	set.Expect(d, 7, 2) // a prompt
 	step(2, 2)
 	step(7, 2)
-	if r, err = p.Result(); err != nil || r.Tokens != 7 || r.Sequences != 2 {
+	if r, err = set.Result(); err != nil || r.Tokens != 7 || r.Sequences != 2 {
 		t.Errorf("got %d tokens of %d sequences, %v; want 7 of 2", r.Tokens, r.Sequences, err)
 	}
 }

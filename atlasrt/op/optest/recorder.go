@@ -36,20 +36,10 @@ func NewRecorder(path string) (*Recorder, error) {
 	return r, r.write()
 }
 
-// Watch gives a bundle whose sets pass through r. One bundle of those watched can be loaded.
-func (r *Recorder) Watch(b *bundle.Bundle) *bundle.Bundle {
-	watched := *b
-	through := func(make func([]op.Kernel, func(string) bool) bundle.Set) func([]op.Kernel, func(string) bool) bundle.Set {
-		return func(kernels []op.Kernel, has func(string) bool) bundle.Set {
-			r.Set = make(kernels, has)
-			return r
-		}
-	}
-	watched.New, watched.Models = through(b.New), map[string]func([]op.Kernel, func(string) bool) bundle.Set{}
-	for name, model := range b.Models {
-		watched.Models[name] = through(model)
-	}
-	return &watched
+// Watch gives a set whose calls pass through r to another, the one that is watched.
+func (r *Recorder) Watch(set bundle.Set) bundle.Set {
+	r.Set = set
+	return r
 }
 
 // record passes a call on and notes it, if it is served and there are kernels to choose from by its shape. A file that cannot be written

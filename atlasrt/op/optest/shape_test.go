@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/atlas-inference/atlas/atlasrt/bundle"
 	"github.com/atlas-inference/atlas/atlasrt/device/host"
 	"github.com/atlas-inference/atlas/atlasrt/op"
 	"github.com/atlas-inference/atlas/atlasrt/op/oracle"
@@ -61,8 +60,7 @@ func TestRecorder(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := r.Watch(&bundle.Bundle{New: func([]op.Kernel, func(string) bool) bundle.Set { return oracle.New(op.F32) }})
-	set := b.New(nil, nil)
+	set := r.Watch(oracle.New(op.F32))
 	q, err := host.New(0).Stream(0)
 	if err != nil {
 		t.Fatal(err)
