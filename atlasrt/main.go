@@ -35,6 +35,7 @@ type commands struct {
 	Eval     evalCommand     `cmd:"" help:"Measure a model's perplexity on a text."`
 	Bench    benchCommand    `cmd:"" help:"Measure prompt and decode rates."`
 	Dummy    dummyCommand    `cmd:"" help:"Write a checkpoint of made-up weights."`
+	Calls    callsCommand    `cmd:"" help:"List what a step of a model calls, on any hardware that the program has kernels for."`
 	Inspect  inspectCommand  `cmd:"" help:"List what a checkpoint holds."`
 	Tokenize tokenizeCommand `cmd:"" help:"Turn strings into token ids."`
 	Render   renderCommand   `cmd:"" help:"Print the exact prompt for a chat request."`

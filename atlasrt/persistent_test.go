@@ -3,14 +3,14 @@ package main
 import (
 	"testing"
 
-	"github.com/atlas-inference/atlas/atlasrt/internal/load"
+	"github.com/atlas-inference/atlas/atlasrt/internal/calls"
 	"github.com/atlas-inference/atlas/atlasrt/op"
 	"github.com/atlas-inference/atlas/atlasrt/op/optest"
 )
 
 // launches notes what a set queues, of each kernel the most blocks along x, and runs nothing.
 type launches struct {
-	load.Measure
+	calls.Stream
 	blocks map[op.Kernel]uint32
 }
 

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/atlas-inference/atlas/atlasrt/bundle"
-	"github.com/atlas-inference/atlas/atlasrt/internal/load"
+	"github.com/atlas-inference/atlas/atlasrt/internal/calls"
 	"github.com/atlas-inference/atlas/atlasrt/op/optest"
 )
 
@@ -17,7 +17,7 @@ func TestCasesReachEveryKernel(t *testing.T) {
 		for _, options := range [][]string{nil, {"exact"}, b.Features, append([]string{"amx"}, b.Features...)} {
 			sets = append(sets, b.Set("", kernels, options))
 		}
-		var q load.Measure
+		var q calls.Stream
 		reached, err := optest.Reached(&q, b, sets...)
 		if err := errors.Join(err, q.Err); err != nil {
 			t.Fatal(err)

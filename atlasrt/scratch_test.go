@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/atlas-inference/atlas/atlasrt/bundle"
+	"github.com/atlas-inference/atlas/atlasrt/internal/calls"
 	"github.com/atlas-inference/atlas/atlasrt/internal/instance"
 	"github.com/atlas-inference/atlas/atlasrt/internal/load"
 	"github.com/atlas-inference/atlas/atlasrt/internal/weights/dummy"
@@ -39,14 +40,14 @@ func bounded(t *testing.T, set bundle.Set) {
 					call := reflect.New(m.In(1)).Elem()
 					call.Set(most)
 					lessOf(random, call)
-					var q load.Measure
+					var q calls.Stream
 					ops.Call(set, &q, call.Interface())
 					bound := set.Scratch(most.Interface())
-					if q.Most > bound {
-						t.Fatalf("%T %+v asks for %d bytes, and the most of %+v is %d", call.Interface(), call, q.Most, most, bound)
+					if q.MostScratch > bound {
+						t.Fatalf("%T %+v asks for %d bytes, and the most of %+v is %d", call.Interface(), call, q.MostScratch, most, bound)
 					}
-					asking[m.In(1).Name()] = asking[m.In(1).Name()] || q.Most > 0
-					met[m.In(1).Name()] = met[m.In(1).Name()] || q.Most > 0 && q.Most == bound
+					asking[m.In(1).Name()] = asking[m.In(1).Name()] || q.MostScratch > 0
+					met[m.In(1).Name()] = met[m.In(1).Name()] || q.MostScratch > 0 && q.MostScratch == bound
 				}
 			}
 		}
@@ -153,9 +154,9 @@ func fits(t *testing.T, target *instance.Target, options dummy.Options, heads [3
 		case 1:
 			in.Rows = max(in.Rows, upTo(1+random.IntN(rows)))
 		}
-		var stream load.Measure
-		if m.Forward(&stream, in); stream.Most > p.Scratch {
-			t.Fatalf("%d rows of %d sequences, %d blocks: %d bytes are asked for, %d were measured", in.Rows, in.Seqs, in.MaxBlocks, stream.Most, p.Scratch)
+		var stream calls.Stream
+		if m.Forward(&stream, in); stream.MostScratch > p.Scratch {
+			t.Fatalf("%d rows of %d sequences, %d blocks: %d bytes are asked for, %d were measured", in.Rows, in.Seqs, in.MaxBlocks, stream.MostScratch, p.Scratch)
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/clipperhouse/displaywidth"
 
+	"github.com/atlas-inference/atlas/atlasrt/internal/calls"
 	"github.com/atlas-inference/atlas/atlasrt/internal/instance"
 	"github.com/atlas-inference/atlas/atlasrt/op/optest"
 	"github.com/atlas-inference/atlas/internal/table"
@@ -34,6 +35,7 @@ func TestTablesFit(t *testing.T) {
 		{"ops bench on a CPU", queuedTable(optest.BenchReport{Results: results}).Print},
 		{"ops bench on a GPU", replayedTable(optest.BenchReport{Results: results}, nil).Print},
 		{"ops bench beside others", replayedTable(optest.BenchReport{Results: results}, theirs).Print},
+		{"calls", (&callsReport{Hardware: "abacus", Calls: []calls.Call{{What: long, Sizes: long, Bytes: 1 << 40, Launches: []calls.Launch{{Kernel: long}, {Kernel: long}}}}}).print},
 		{"sampling", func(w io.Writer) error {
 			return printSampling(w, []instance.Setting{{Name: long, Value: long, From: long}})
 		}},

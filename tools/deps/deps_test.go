@@ -46,6 +46,7 @@ var rules = map[string]string{
 	"atlasrt/internal/metrics":       "atlasrt/internal/engine",
 	"atlasrt/internal/repl":          "atlasrt/internal/chat atlasrt/internal/sample internal/table",
 	"atlasrt/internal/wrap":          "",
+	"atlasrt/internal/calls":         "atlasrt/op atlasrt/bundle generated/ops",
 	"atlasrt/internal/instance":      "atlasrt/op atlasrt/device atlasrt/bundle atlasrt/model atlasrt/internal generated/ops",
 	"atlasrt":                        "atlasrt generated targets internal/table internal/version",
 	"internal/table":                 "",

@@ -41,7 +41,9 @@ type Prepared struct {
 	Progress func(done, total int64) // called while Load places weights, with their bytes; nil: nobody
 
 	construct build
-	free      int64 // bytes of the device, before anything was taken
+	tap       *ops.Tap    // stands before the set
+	counted   model.Model // over tap and Counter: it can be queued, and not run
+	free      int64       // bytes of the device, before anything was taken
 }
 
 // Prepare measures a model on a target. What is missing or does not fit is one error.
@@ -57,18 +59,18 @@ func Prepare(t *Target, c weights.Checkpoint, s Sizes) (*Prepared, error) {
 	p := &Prepared{Target: t, Checkpoint: c, Sizes: s, construct: construct, Counter: load.NewCounter(t.Set, stored)}
 	fill(&p.Sizes.BlockSize, engine.DefaultBlockSize)
 	fill(&p.Sizes.MaxBatchTokens, engine.DefaultBatchTokens)
-	set := &ops.Tap{Set: t.Set}
-	m := construct(set, p.Counter, p.limits())
+	p.tap = &ops.Tap{Set: t.Set}
+	p.counted = construct(p.tap, p.Counter, p.limits())
 	if err := errors.Join(p.Counter.Err(), weights.Check(c, p.Counter.Wants), leaveOut(c, p.Counter.Wants)); err != nil {
 		return nil, fmt.Errorf("%s: %w", t.Bundle.Hardware, err)
 	}
-	p.Layout = m.Layout()
+	p.Layout = p.counted.Layout()
 	fill(&p.Sizes.MaxSequences, min(engine.DefaultSequences, p.Sizes.MaxBatchTokens))
 	fill(&p.Sizes.MaxContext, min(int(p.Layout.MaxContext), defaultContext))
 	if err := p.bound(); err != nil {
 		return nil, err
 	}
-	return p, p.measure(m, set)
+	return p, p.measure()
 }
 
 // defaultContext bounds the context that is planned for where nobody asks for one.

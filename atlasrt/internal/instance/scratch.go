@@ -4,34 +4,53 @@ import (
 	"math"
 	"reflect"
 
-	"github.com/atlas-inference/atlas/atlasrt/internal/load"
+	"github.com/atlas-inference/atlas/atlasrt/internal/calls"
 	"github.com/atlas-inference/atlas/atlasrt/model"
 	"github.com/atlas-inference/atlas/atlasrt/op"
 	"github.com/atlas-inference/atlas/generated/ops"
 )
 
-// measure finds the scratch memory that a launch of any step may need: the set is asked for the most of every call that a step of
-// most sizes makes. m was constructed with set.
+// measure finds the scratch memory that a launch of any step may need: the set is asked for the most of every call that the largest step
+// makes.
 //
 // Which fused operations are served depends on a step's sizes, and what is called instead on that. So the step is queued once with
 // none of them served, and once for each with that one alone.
-func (p *Prepared) measure(m model.Model, set *ops.Tap) error {
+func (p *Prepared) measure() error {
 	rows := int32(p.Sizes.MaxBatchTokens)
-	seqs := min(int32(p.Sizes.MaxSequences), rows)
-	in := &model.Inputs{
-		Rows: rows, Seqs: seqs, Outputs: rows, MaxBlocks: int32((p.Sizes.MaxContext + p.Sizes.BlockSize - 1) / p.Sizes.BlockSize),
-		Blocks:    math.MaxInt32, // how many fit is known once scratch memory is planned
-		BlockSize: int32(p.Sizes.BlockSize), KVType: p.Sizes.KVType, Cache: make([]model.Cache, len(p.Layout.KV)),
-	}
-	var stream load.Measure
+	in := p.inputs(min(int32(p.Sizes.MaxSequences), rows), rows, p.Sizes.MaxContext)
+	in.Outputs, in.Blocks = rows, math.MaxInt32 // how many blocks fit is known once scratch memory is planned
+	var stream calls.Stream
 	for _, served := range append(ops.Names(), "") {
-		set.Each = func(q op.Stream, args any) bool {
-			p.Scratch = max(p.Scratch, set.Set.Scratch(args))
-			ops.Call(set.Set, q, args) // which fails where there is no kernel
+		p.tap.Each = func(q op.Stream, args any) bool {
+			p.Scratch = max(p.Scratch, p.tap.Set.Scratch(args))
+			ops.Call(p.tap.Set, q, args) // which fails where there is no kernel
 			return reflect.TypeOf(args).Name() == served
 		}
-		m.Forward(&stream, in)
-		set.Sample(&stream, op.Sample{Rows: seqs, Vocab: p.Layout.Vocab, Edits: math.MaxInt32})
+		p.counted.Forward(&stream, in)
+		p.tap.Sample(&stream, op.Sample{Rows: in.Seqs, Vocab: p.Layout.Vocab, Edits: math.MaxInt32})
 	}
 	return stream.Err
+}
+
+// inputs is a step of rows that seqs sequences of so many tokens each share, and that gives the logits of one row of each. It is not to be
+// run: nothing lies where it says.
+func (p *Prepared) inputs(seqs, rows int32, tokens int) *model.Inputs {
+	in := &model.Inputs{
+		Rows: rows, Seqs: seqs, Outputs: seqs, MaxBlocks: int32((tokens + p.Sizes.BlockSize - 1) / p.Sizes.BlockSize),
+		BlockSize: int32(p.Sizes.BlockSize), KVType: p.Sizes.KVType, Cache: make([]model.Cache, len(p.Layout.KV)),
+	}
+	in.Blocks = in.Seqs * in.MaxBlocks
+	return in
+}
+
+// Calls lists what one step calls: of sequences that have so many new rows each, and so many tokens in all. The target must be one that
+// Hardware.Ask gave.
+func (p *Prepared) Calls(sequences, rowsEach, tokens int) ([]calls.Call, error) {
+	list := calls.List{Set: p.tap.Set, Act: p.Target.Bundle.Activations, Kernels: p.Target.Bundle.Kernels, Tensors: p.Counter.Tensors, Context: tokens}
+	p.tap.Each = list.Call
+	var stream calls.Stream
+	in := p.inputs(int32(sequences), int32(sequences*rowsEach), tokens)
+	p.counted.Forward(&stream, in)
+	p.tap.Sample(&stream, op.Sample{Rows: in.Seqs, Vocab: p.Layout.Vocab})
+	return list.Calls, stream.Err
 }

@@ -21,7 +21,8 @@ const align = 64
 
 func aligned(bytes int64) int64 { return (bytes + align - 1) &^ (align - 1) }
 
-// Counter is a model.Source that only counts and checks.
+// Counter is a model.Source that only counts and checks. The addresses that it gives lie in no memory: they tell what is there and what is
+// not, and one thing from another.
 type Counter struct {
 	stored func(name string) (Storage, bool)
 	sizes  Sizer
@@ -32,8 +33,15 @@ type Counter struct {
 	Wants     []weights.Want
 	kept      map[string]op.Scheme // by tensor; 0 for what becomes f32
 	converted map[conversion]int   // matrices
+	tensors   map[op.Ptr][]string  // that lie at an address
 	problems  []problem
 }
+
+// Where the arenas would lie.
+const (
+	weightsAt op.Ptr = 1 << 40
+	buffersAt op.Ptr = 1 << 48
+)
 
 // conversion is what becomes of a stored type.
 type conversion struct {
@@ -65,7 +73,20 @@ type Sizer interface {
 
 // NewCounter counts for a kernel set. stored tells how a tensor is stored, and whether there is one: see Stored.
 func NewCounter(set Sizer, stored func(name string) (Storage, bool)) *Counter {
-	return &Counter{stored: stored, sizes: set, kept: map[string]op.Scheme{}, converted: map[conversion]int{}}
+	return &Counter{stored: stored, sizes: set, kept: map[string]op.Scheme{}, converted: map[conversion]int{}, tensors: map[op.Ptr][]string{}}
+}
+
+// Tensors names those that a weight or a vector at an address is made of, those of the first of stacked matrices; nil where there are none.
+func (c *Counter) Tensors(at op.Ptr) []string { return c.tensors[at] }
+
+// place gives the address of so many bytes of the weights' arena, which hold parts.
+func (c *Counter) place(bytes int64, parts []model.Part) op.Ptr {
+	at := weightsAt + op.Ptr(c.Weights)
+	c.Weights += aligned(bytes)
+	for _, p := range parts {
+		c.tensors[at] = append(c.tensors[at], p.Name)
+	}
+	return at
 }
 
 // want notes a tensor and what becomes of it, and whether that is news: two matrices may share one.
@@ -124,9 +145,9 @@ func (c *Counter) Experts(count, cols int32, parts func(e int32) []model.Part) o
 		c.fail(first, "is stored as %s, for which this hardware has no kernels (it has some for %s: use such a checkpoint)", w.Scheme, c.served())
 	}
 	w.Stride = aligned(w.Stride)
-	c.Weights += w.Stride * int64(count)
+	w.Data = c.place(w.Stride*int64(count), parts(0))
 	if scaled(w.Scheme) {
-		c.Weights += aligned(int64(count) * int64(w.Rows) * op.F32.Bytes())
+		w.Scale = c.place(int64(count)*int64(w.Rows)*op.F32.Bytes(), nil)
 	}
 	c.Staging = max(c.Staging, w.Scheme.RawBytes(int64(w.Rows), int64(cols)))
 	return w
@@ -172,8 +193,7 @@ func (c *Counter) Vector(parts ...model.Part) op.Ptr {
 		c.want(weights.Want{Name: p.Name, Shape: []int64{int64(p.Rows)}}, 0)
 		n += int64(p.Rows)
 	}
-	c.Weights += aligned(n * op.F32.Bytes())
-	return 0
+	return c.place(n*op.F32.Bytes(), parts)
 }
 
 // Values implements model.Source. A counting pass reads nothing.
@@ -186,14 +206,14 @@ func (c *Counter) Values(name string, n int32) []float32 {
 
 // Floats implements model.Source.
 func (c *Counter) Floats(values []float32) op.Ptr {
-	c.Weights += aligned(int64(len(values)) * op.F32.Bytes())
-	return 0
+	return c.place(int64(len(values))*op.F32.Bytes(), nil)
 }
 
 // Buffer implements model.Source.
 func (c *Counter) Buffer(bytes int64) op.Ptr {
+	at := buffersAt + op.Ptr(c.Buffers)
 	c.Buffers += aligned(bytes)
-	return 0
+	return at
 }
 
 // served lists the schemes that the set has kernels for.

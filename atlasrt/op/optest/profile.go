@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -178,7 +177,7 @@ func (p *Profiler) measure(s device.Stream) (result Profile, err error) {
 	var order []string
 	groups := map[string][]noted{}
 	for _, n := range p.calls {
-		name := reflect.TypeOf(n.args).Name() + " " + sizes(n.args)
+		name := reflect.TypeOf(n.args).Name() + " " + Sizes(n.args)
 		if groups[name] == nil {
 			order = append(order, name)
 		}
@@ -193,7 +192,7 @@ func (p *Profiler) measure(s device.Stream) (result Profile, err error) {
 	for _, name := range order {
 		calls := groups[name]
 		step(0) // what others left behind is not what these calls would find
-		row := ProfileRow{Op: reflect.TypeOf(calls[0].args).Name(), Case: sizes(calls[0].args), Calls: len(calls)}
+		row := ProfileRow{Op: reflect.TypeOf(calls[0].args).Name(), Case: Sizes(calls[0].args), Calls: len(calls)}
 		for _, k := range calls[0].kernels {
 			row.Kernels = append(row.Kernels, p.names[k])
 		}
@@ -214,17 +213,7 @@ func (p *Profiler) measure(s device.Stream) (result Profile, err error) {
 
 // work is the bytes and products of a call whose buffers are there.
 func (p *Profiler) work(s device.Stream, args any) (bytes, flops int64, err error) {
-	c := &Case{Op: reflect.TypeOf(args).Name(), args: reflect.ValueOf(args), given: map[string]bool{}, values: map[string][]byte{}}
-	packed := func(w op.Weight) int64 { return p.PackedBytes(w.Scheme, w.Rows, w.Cols) }
-	for _, name := range c.matrices() {
-		c.given[name+".Scale"] = c.matrix(name).Scale != 0
-	}
-	for i := range c.args.NumField() {
-		if f := c.args.Field(i); f.Type() == reflect.TypeFor[op.Ptr]() {
-			c.given[c.args.Type().Field(i).Name] = !f.IsZero()
-		}
-	}
-	list, err := c.fields(p.act, packed)
+	c, list, err := called(p.Set, p.act, args)
 	if err != nil {
 		return 0, 0, err
 	}
@@ -241,38 +230,6 @@ func (p *Profiler) work(s device.Stream, args any) (bytes, flops int64, err erro
 	}
 	bytes, flops = c.work(list)
 	return bytes, flops, nil
-}
-
-// sizes names a call by what its time depends on.
-func sizes(args any) string {
-	v := reflect.ValueOf(args)
-	var words []string
-	if f := v.FieldByName("W"); f.IsValid() {
-		w := f.Interface().(op.Weight)
-		words = append(words, w.Scheme.String())
-		if w.Count > 1 {
-			words = append(words, fmt.Sprintf("%d×%d×%d", w.Count, w.Rows, w.Cols))
-		} else {
-			words = append(words, fmt.Sprintf("%d×%d", w.Rows, w.Cols))
-		}
-	}
-	if v.FieldByName("HeadDim").IsValid() {
-		words = append(words, fmt.Sprintf("%d/%d×%d", v.FieldByName("Heads").Int(), v.FieldByName("KVHeads").Int(), v.FieldByName("HeadDim").Int()))
-	}
-	for _, x := range []struct{ field, word string }{
-		{"Cols", "columns"}, {"Vocab", "vocabulary"}, {"Experts", "experts"}, {"Pairs", "pairs"}, {"TopK", "top"}, {"Bytes", "bytes"}, {"Count", "count"},
-		{"Seqs", "sequences"}, {"Rows", "rows"},
-	} {
-		if f := v.FieldByName(x.field); f.IsValid() && f.CanInt() {
-			words = append(words, fmt.Sprintf("%s %d", x.word, f.Int()))
-		}
-	}
-	for _, name := range []string{"Residual", "Bias", "QNorm"} {
-		if f := v.FieldByName(name); f.IsValid() && !f.IsZero() {
-			words = append(words, strings.ToLower(name))
-		}
-	}
-	return strings.Join(words, " ")
 }
 
 // Ceiling measures how many bytes per second a target can move, and tells how.

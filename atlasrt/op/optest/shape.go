@@ -5,6 +5,7 @@ import (
 	"math"
 	"reflect"
 	"slices"
+	"strings"
 
 	"github.com/atlas-inference/atlas/atlasrt/op"
 )
@@ -35,6 +36,38 @@ func (s *Shape) add(prefix string, v reflect.Value) {
 			s.Args[prefix+name] = f.Int()
 		}
 	}
+}
+
+// Sizes names a call, an op's struct, by what its time depends on: "bf16 4096×12288 rows 1".
+func Sizes(args any) string {
+	v := reflect.ValueOf(args)
+	var words []string
+	if f := v.FieldByName("W"); f.IsValid() {
+		w := f.Interface().(op.Weight)
+		words = append(words, w.Scheme.String())
+		if w.Count > 1 {
+			words = append(words, fmt.Sprintf("%d×%d×%d", w.Count, w.Rows, w.Cols))
+		} else {
+			words = append(words, fmt.Sprintf("%d×%d", w.Rows, w.Cols))
+		}
+	}
+	if v.FieldByName("HeadDim").IsValid() {
+		words = append(words, fmt.Sprintf("%d/%d×%d", v.FieldByName("Heads").Int(), v.FieldByName("KVHeads").Int(), v.FieldByName("HeadDim").Int()))
+	}
+	for _, x := range []struct{ field, word string }{
+		{"Cols", "columns"}, {"Vocab", "vocabulary"}, {"Experts", "experts"}, {"Pairs", "pairs"}, {"TopK", "top"}, {"Bytes", "bytes"}, {"Count", "count"},
+		{"Seqs", "sequences"}, {"Rows", "rows"},
+	} {
+		if f := v.FieldByName(x.field); f.IsValid() && f.CanInt() {
+			words = append(words, fmt.Sprintf("%s %d", x.word, f.Int()))
+		}
+	}
+	for _, name := range []string{"Residual", "Bias", "QNorm"} {
+		if f := v.FieldByName(name); f.IsValid() && !f.IsZero() {
+			words = append(words, strings.ToLower(name))
+		}
+	}
+	return strings.Join(words, " ")
 }
 
 // Limits of a shape that comes from a file.

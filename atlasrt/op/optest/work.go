@@ -1,8 +1,63 @@
 package optest
 
 import (
+	"reflect"
+
+	"github.com/atlas-inference/atlas/atlasrt/bundle"
 	"github.com/atlas-inference/atlas/atlasrt/op"
 )
+
+// Work is the bytes that a call, an op's struct, must read and write at least, and its products, on a set whose activations are act.
+//
+// Optional buffers count where their addresses are not zero. What the call's other buffers hold is assumed: sequences have context tokens
+// each and share the rows evenly, and rows choose different experts as long as there are some.
+func Work(kernels bundle.Set, act op.DType, args any, context int) (bytes, flops int64, err error) {
+	c, list, err := called(kernels, act, args)
+	if err != nil {
+		return 0, 0, err
+	}
+	number := func(name string) int64 { return c.args.FieldByName(name).Int() }
+	for _, f := range list {
+		if f.name != "Lengths" && f.name != "Starts" || f.role != in {
+			continue
+		}
+		values := make([]int32, f.count*f.inner)
+		switch {
+		case f.name == "Lengths":
+			for i := range values {
+				values[i] = int32(context)
+			}
+		case c.args.FieldByName("Seqs").IsValid():
+			for i := range values {
+				values[i] = int32(number("Rows") * int64(i) / number("Seqs"))
+			}
+		default: // of experts, the first of which have a row each
+			picks := number("Rows") * number("TopK")
+			for i := range values {
+				values[i] = int32(min(int64(i), picks))
+			}
+			values[len(values)-1] = int32(picks)
+		}
+		set(c, f.name, values)
+	}
+	bytes, flops = c.work(list)
+	return bytes, flops, nil
+}
+
+// called is a case of a call whose buffers are somewhere, and the buffers.
+func called(kernels bundle.Set, act op.DType, args any) (*Case, []field, error) {
+	c := &Case{Op: reflect.TypeOf(args).Name(), args: reflect.ValueOf(args), given: map[string]bool{}, values: map[string][]byte{}}
+	for _, name := range c.matrices() {
+		c.given[name+".Scale"] = c.matrix(name).Scale != 0
+	}
+	for i := range c.args.NumField() {
+		if f := c.args.Field(i); f.Type() == reflect.TypeFor[op.Ptr]() {
+			c.given[c.args.Type().Field(i).Name] = !f.IsZero()
+		}
+	}
+	list, err := c.fields(act, func(w op.Weight) int64 { return kernels.PackedBytes(w.Scheme, w.Rows, w.Cols) })
+	return c, list, err
+}
 
 // work is the bytes and products of a call: each buffer once, or twice where it is read and written, and of stacked
 // weights and caches only what the call has to touch.
