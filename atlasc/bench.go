@@ -91,7 +91,7 @@ func (c *benchCommand) measure(env *environment) (*bench.File, error) {
 			fmt.Fprintf(env.stderr, "run %d of %d\n", i+1, c.Runs) // whose own progress comes below
 		}
 		var out bytes.Buffer
-		err := flags.runtime(env, &out, "bench")
+		err := env.runtime(&out, flags.args("bench")...)
 		if err != nil {
 			return nil, err
 		}

@@ -24,8 +24,8 @@ func (*explainCommand) Help() string {
 	return `Which line of a manifest serves what:  atlasc explain h200 Linear
 What a model's calls cost:             atlasc explain h200 --config config.json --quant bf16 --batch 16 --measured kept.json
 
-A cost is the bytes that a call must move at least: buffers once, of caches and experts what is touched. Processor
-features count as there unless --without names them.`
+A cost is the bytes that a call must move at least: buffers once, of caches and experts what is touched. The calls are those of the model's
+own forward pass, which bin/atlasrt lists; it needs no such hardware. Processor features count as there unless --without names them.`
 }
 
 func (c *explainCommand) Run(env *environment) error {
@@ -41,7 +41,7 @@ func (c *explainCommand) Run(env *environment) error {
 		return usageError{fmt.Errorf("there is no operation %q (%s)", c.Op, diag.Suggest(c.Op, p.plan.Contract.Names()))}
 	}
 	if c.Config != "" {
-		return c.costFlags.run(env, p, pkg.Hardware, set, c.Op)
+		return c.costFlags.run(env, pkg, set, c.Op)
 	}
 	if c.Op == "" {
 		return usageError{errors.New("name an operation, or pass --config")}

@@ -17,6 +17,10 @@ type newCommand struct {
 	HW     string `name:"hw" help:"Hardware of the model's manifests." placeholder:"NAME"`
 	Quant  string `help:"Weight scheme of the model's matrices." placeholder:"SCHEME"`
 	Model  string `help:"Folder of the model's manifests (default: the name of config.json's folder)." placeholder:"NAME"`
+
+	Batch   int64 `help:"Sequences that decode at a time: what serves them gets entries." default:"1" placeholder:"N"`
+	Context int64 `help:"Tokens of each." default:"1024" placeholder:"N"`
+	Prompt  int64 `help:"Tokens of a prompt: what serves it gets entries, too." default:"512" placeholder:"N"`
 }
 
 // Help explains both forms; kong prints it.
@@ -39,7 +43,7 @@ func (c *newCommand) Validate() error {
 	case model && (c.Config == "" || c.HW == "" || c.Quant == ""):
 		return errors.New("--config, --hw and --quant go together")
 	}
-	return nil
+	return errors.Join(step{c.Batch, 1, c.Context}.check(), step{1, c.Prompt, c.Prompt}.check())
 }
 
 func (c *newCommand) Run(env *environment) error {

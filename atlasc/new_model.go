@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -11,16 +10,14 @@ import (
 
 	"github.com/atlas-inference/atlas/atlasc/internal/contract"
 	"github.com/atlas-inference/atlas/atlasc/internal/diag"
+	"github.com/atlas-inference/atlas/atlasc/internal/emit"
+	"github.com/atlas-inference/atlas/atlasc/internal/expr"
 	"github.com/atlas-inference/atlas/atlasc/internal/plan"
-	"github.com/atlas-inference/atlas/atlasc/internal/workload"
 )
-
-// oneToken is the step that a model's shapes are sorted by.
-var oneToken = workload.Step{Sequences: 1, RowsEach: 1, Context: 1024}
 
 // newModel writes a manifest with an entry for each shape of a model's matrices in one scheme, on the base set's bodies.
 func (c *newCommand) newModel(env *environment) error {
-	config, model, err := c.read()
+	model, err := c.modelName()
 	if err != nil {
 		return err
 	}
@@ -36,7 +33,7 @@ func (c *newCommand) newModel(env *environment) error {
 		return fmt.Errorf("hardware %s has no kernels for weight scheme %s: add a [[layout]] and kernels for %s to kernels/%s/base/%s/kernels.toml first",
 			h.Name, c.Quant, strings.Join(weightOperations(p.plan.Contract), ", "), h.Name, c.Quant)
 	}
-	shapes, err := shapesOf(p.plan, h, config, c.Quant)
+	shapes, err := c.shapes(env, p.out.Packages[0])
 	if err != nil {
 		return err
 	}
@@ -54,33 +51,20 @@ func (c *newCommand) newModel(env *environment) error {
 	return nil
 }
 
-// read reads the model's config.json and finds a name for its folder.
-func (c *newCommand) read() (*workload.Config, string, error) {
-	config, err := readConfig(c.Config)
-	if err != nil {
-		return nil, "", err
-	}
+// modelName is the name of the model's folder.
+func (c *newCommand) modelName() (string, error) {
 	model := c.Model
 	if model == "" {
 		path, err := filepath.Abs(c.Config)
 		if err != nil {
-			return nil, "", err
+			return "", err
 		}
 		model = strings.ReplaceAll(strings.ToLower(filepath.Base(filepath.Dir(path))), "_", "-")
 	}
 	if err := plan.CheckModel(model); err != nil || model == plan.Base || model == "lib" {
-		return nil, "", usageError{fmt.Errorf("%q is no name for a model's folder: pass --model with small letters, digits, dashes and dots", model)}
+		return "", usageError{fmt.Errorf("%q is no name for a model's folder: pass --model with small letters, digits, dashes and dots", model)}
 	}
-	return config, model, nil
-}
-
-// readConfig reads a config.json.
-func readConfig(path string) (*workload.Config, error) {
-	data, err := os.ReadFile(path)
-	if err != nil {
-		return nil, fmt.Errorf("read the model's config: %w", err)
-	}
-	return workload.Read(data)
+	return model, nil
 }
 
 // scheme finds a scheme of package op by the name that manifests use.
@@ -108,13 +92,14 @@ func weightOperations(c *contract.Contract) []string {
 
 // shape is a matrix, or a stack of them, that a model multiplies with.
 type shape struct {
-	workload.Call
+	call
+	step  string   // that calls it
 	what  []string // of the model
-	bytes int64    // that all calls of a token move
+	bytes int64    // that all calls of the step move
 }
 
 func (s *shape) String() string {
-	return fmt.Sprintf("%s %s: %d calls a token move %.1f MB", s.Op, s.size(), s.Count, float64(s.bytes)/1e6)
+	return fmt.Sprintf("%s %s: %d calls of %s move %.1f MB", s.Op, s.size(), s.Count, s.step, float64(s.bytes)/1e6)
 }
 
 func (s *shape) size() string {
@@ -134,46 +119,39 @@ func (s *shape) when() string {
 	return when
 }
 
-// shapesOf lists the shapes of a model's matrices in one scheme, those that move most first. Embeddings move a row each.
-func shapesOf(p *plan.Plan, h *plan.Hardware, config *workload.Config, quant string) ([]*shape, error) {
-	var shapes []*shape
-	for _, call := range config.Calls(quant, oneToken) {
-		if call.Scheme != quant || h.Sets[0].Case(call.Op, quant) == nil || call.Op == "Embedding" {
-			continue
-		}
-		bytes, err := callBytes(p.Contract, h, call)
+// shapes lists the shapes of a model's matrices in one scheme, those that move most first: of a step that decodes, and then those that only
+// a prompt has. Embeddings move a row each.
+func (c *newCommand) shapes(env *environment, pkg *emit.Package) ([]*shape, error) {
+	model := modelSteps{config: c.Config, quant: c.Quant, set: plan.Base}
+	base := pkg.Hardware.Sets[0]
+	var all []*shape
+	for _, s := range []struct {
+		step
+		name string
+	}{
+		{step{c.Batch, 1, c.Context}, fmt.Sprintf("a decode step of %d", c.Batch)},
+		{step{1, c.Prompt, c.Prompt}, fmt.Sprintf("a prompt of %d", c.Prompt)},
+	} {
+		calls, err := model.calls(env, pkg, s.step)
 		if err != nil {
 			return nil, err
 		}
-		s := &shape{Call: call, what: []string{call.What}, bytes: bytes * call.Count}
-		i := slices.IndexFunc(shapes, func(t *shape) bool { return t.Op == s.Op && t.size() == s.size() })
-		if i < 0 {
-			shapes = append(shapes, s)
-			continue
+		before := len(all)
+		for _, x := range calls {
+			if x.Scheme != c.Quant || base.Case(x.Op, c.Quant) == nil || x.Op == "Embedding" {
+				continue
+			}
+			of := &shape{call: x, step: s.name, what: []string{x.What}, bytes: x.Bytes * x.Count}
+			switch i := slices.IndexFunc(all, func(known *shape) bool { return known.Op == of.Op && known.size() == of.size() }); {
+			case i < 0:
+				all = append(all, of)
+			case i >= before:
+				all[i].what, all[i].bytes, all[i].Count = append(all[i].what, of.What), all[i].bytes+of.bytes, all[i].Count+of.Count
+			}
 		}
-		shapes[i].what, shapes[i].bytes, shapes[i].Count = append(shapes[i].what, call.What), shapes[i].bytes+s.bytes, shapes[i].Count+s.Count
+		slices.SortStableFunc(all[before:], func(a, b *shape) int { return cmp.Compare(b.bytes, a.bytes) })
 	}
-	slices.SortStableFunc(shapes, func(a, b *shape) int { return cmp.Compare(b.bytes, a.bytes) })
-	return shapes, nil
-}
-
-// callBytes is what a call moves on a hardware at least; an error where it has no layout for the call's scheme.
-func callBytes(c *contract.Contract, h *plan.Hardware, call workload.Call) (int64, error) {
-	sizes := workload.Sizes{Act: 4}
-	if h.Activations == "bf16" {
-		sizes.Act = 2
-	}
-	if call.Scheme != "" {
-		layout := h.Layout(call.Scheme)
-		if layout == nil {
-			return 0, fmt.Errorf("hardware %s has no layout for weight scheme %s", h.Name, call.Scheme)
-		}
-		sizes.Packed = func(rows, cols int64) int64 {
-			n, _ := layout.Size.IntAt(map[string]int64{"Rows": rows, "Cols": cols}) // it has no other names
-			return n
-		}
-	}
-	return call.Bytes(c, sizes)
+	return all, nil
 }
 
 // modelManifest is a model's manifest: for each shape the entries of the base set that can serve it, in their order.
@@ -185,26 +163,28 @@ scheme = "%[1]s"
 `, quant, model, h.Name)
 	for _, s := range shapes {
 		fmt.Fprintf(&b, "\n# %s (%s)\n", s, strings.Join(s.what, ", "))
+		var before []expr.Cover
 		for _, e := range h.Sets[0].Case(s.Op, quant) {
-			value, known := true, e.When == nil
-			if e.When != nil {
-				value, known = e.When.BoolAt(shapeValues(s))
+			when, left := s.when(), e.When
+			if left != nil {
+				var possible bool
+				if left, possible = left.Given(shapeValues(s)); !possible {
+					continue // of other shapes
+				}
 			}
-			if known && !value {
-				continue // of other shapes
+			cover := expr.NewCover(e.Needs, left)
+			if slices.ContainsFunc(before, func(b expr.Cover) bool { return b.Covers(cover) }) {
+				continue // which nothing comes to
 			}
-			when := s.when()
+			before = append(before, cover)
 			switch {
-			case known || e.When == nil:
-			case strings.Contains(e.When.Text, "||"):
-				when += " && (" + e.When.Text + ")"
+			case left == nil:
+			case strings.Contains(left.Text, "||"):
+				when += " && (" + left.Text + ")"
 			default:
-				when += " && " + e.When.Text
+				when += " && " + left.Text
 			}
 			b.WriteString(e.Instance(e.Name+"_"+s.size(), when))
-			if known && len(e.Needs) == 0 {
-				break
-			}
 		}
 	}
 	return b.String()

@@ -24,19 +24,11 @@ func (c *testCommand) Run(env *environment) error { return c.run(env, "test") }
 
 // run hands over to the runtime.
 func (c *opsFlags) run(env *environment, verb string, more ...string) error {
-	return c.runtime(env, env.stdout, verb, more...)
+	return env.runtime(env.stdout, c.args(verb, more...)...)
 }
 
-// runtime runs a verb of the runtime's ops command, which writes to stdout.
-func (c *opsFlags) runtime(env *environment, stdout io.Writer, verb string, more ...string) error {
-	root, err := findRoot(env.root)
-	if err != nil {
-		return err
-	}
-	program := filepath.Join(root, "bin", "atlasrt")
-	if _, err := os.Stat(program); err != nil {
-		return fmt.Errorf("bin/atlasrt is not there (run make build)")
-	}
+// args are the runtime's for a verb of its ops command.
+func (c *opsFlags) args(verb string, more ...string) []string {
 	args := append([]string{"ops", verb}, more...)
 	for _, f := range []struct{ name, value string }{{"--hardware", c.HW}, {"--op", c.Op}, {"--match", c.Match}} {
 		if f.value != "" {
@@ -45,6 +37,19 @@ func (c *opsFlags) runtime(env *environment, stdout io.Writer, verb string, more
 	}
 	if c.JSON {
 		args = append(args, "--json")
+	}
+	return args
+}
+
+// runtime runs a command of bin/atlasrt, which writes to stdout.
+func (env *environment) runtime(stdout io.Writer, args ...string) error {
+	root, err := findRoot(env.root)
+	if err != nil {
+		return err
+	}
+	program := filepath.Join(root, "bin", "atlasrt")
+	if _, err := os.Stat(program); err != nil {
+		return fmt.Errorf("bin/atlasrt is not there (run make build)")
 	}
 	cmd := exec.CommandContext(env.ctx, program, args...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, stdout, env.stderr

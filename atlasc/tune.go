@@ -10,11 +10,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/atlas-inference/atlas/atlasc/internal/contract"
 	"github.com/atlas-inference/atlas/atlasc/internal/emit"
 	"github.com/atlas-inference/atlas/atlasc/internal/plan"
 	"github.com/atlas-inference/atlas/atlasc/internal/tune"
-	"github.com/atlas-inference/atlas/atlasc/internal/workload"
 )
 
 // tuneCommand measures which kernel serves a shape best, and writes that down.
@@ -24,8 +22,10 @@ type tuneCommand struct {
 	Shapes string  `help:"Shapes that atlasrt serve or bench noted with --record-shapes." type:"existingfile" placeholder:"FILE"`
 	Config string  `help:"config.json of a model whose shapes to take instead." type:"existingfile" placeholder:"FILE"`
 	Quant  string  `help:"With --config: weight scheme of the matrices." default:"bf16" placeholder:"SCHEME"`
-	Rows   []int64 `help:"With --config: rows of a step." default:"1,2,4,8,16,32,64,512"`
-	Replay bool    `help:"Write the tables again from what was measured on this machine before, without measuring."`
+	Rows   []int64 `help:"With --config: sequences of a step, of which each has one new token." default:"1,2,4,8,16,32,64,512"`
+
+	Context int64 `help:"With --config: tokens of each sequence." default:"1024" placeholder:"N"`
+	Replay  bool  `help:"Write the tables again from what was measured on this machine before, without measuring."`
 }
 
 // Help explains what is tuned; kong prints it.
@@ -46,7 +46,7 @@ func (c *tuneCommand) Validate() error {
 			return fmt.Errorf("--rows: %d is not between 1 and %d", n, 1<<16)
 		}
 	}
-	return nil
+	return step{1, 1, c.Context}.check()
 }
 
 func (c *tuneCommand) Run(env *environment) error {
@@ -61,7 +61,7 @@ func (c *tuneCommand) Run(env *environment) error {
 	if c.Replay {
 		return replay(env, p, h)
 	}
-	shapes, err := c.shapes(p.plan.Contract)
+	shapes, err := c.shapes(env, p.out.Packages[0])
 	if err != nil {
 		return err
 	}
@@ -102,7 +102,7 @@ func wins(report *tune.Report, t tune.Trial) bool {
 }
 
 // shapes are those that were recorded, or those of a model.
-func (c *tuneCommand) shapes(contracts *contract.Contract) ([]tune.Shape, error) {
+func (c *tuneCommand) shapes(env *environment, pkg *emit.Package) ([]tune.Shape, error) {
 	if c.Shapes != "" {
 		text, err := os.ReadFile(c.Shapes)
 		if err != nil {
@@ -114,22 +114,17 @@ func (c *tuneCommand) shapes(contracts *contract.Contract) ([]tune.Shape, error)
 		}
 		return list.Shapes, nil
 	}
-	config, err := readConfig(c.Config)
-	if err != nil {
-		return nil, err
-	}
+	steps := modelSteps{config: c.Config, quant: c.Quant, set: plan.Base}
 	var list []tune.Shape
 	for _, rows := range c.Rows {
-		for _, call := range config.Calls(c.Quant, workload.Step{Sequences: rows, RowsEach: 1, Context: 1024}) {
-			if call.Scheme == "" {
-				continue
+		calls, err := steps.calls(env, pkg, step{rows, 1, c.Context})
+		if err != nil {
+			return nil, err
+		}
+		for _, call := range calls {
+			if call.Scheme != "" {
+				list = append(list, call.Shape)
 			}
-			k, err := scheme(contracts, call.Scheme)
-			if err != nil {
-				return nil, err
-			}
-			call.Args["W.Scheme"] = k.Value
-			list = append(list, tune.Shape{Op: call.Op, Args: call.Args, Count: call.Count})
 		}
 	}
 	return list, nil
@@ -270,7 +265,7 @@ func (t *tuner) measure(env *environment, trials []tune.Trial) (*tune.Report, er
 	}
 	var out bytes.Buffer
 	flags := opsFlags{HW: t.hardware.Name}
-	if err := flags.runtime(env, &out, "tune", "--trials", f.Name()); err != nil {
+	if err := env.runtime(&out, flags.args("tune", "--trials", f.Name())...); err != nil {
 		return nil, err
 	}
 	report := &tune.Report{}

@@ -27,6 +27,38 @@ func (e *Expr) BoolAt(values map[string]int64) (value, known bool) {
 	return constant.BoolVal(v), true
 }
 
+// Given is what is left of a condition where fields have these values: the parts that they do not decide. It is nil where it always holds;
+// possible is false where it never does.
+func (e *Expr) Given(values map[string]int64) (left *Expr, possible bool) {
+	var parts []ast.Expr
+	var split func(x ast.Expr)
+	split = func(x ast.Expr) {
+		if b, ok := ast.Unparen(x).(*ast.BinaryExpr); ok && b.Op == token.LAND {
+			split(b.X)
+			split(b.Y)
+			return
+		}
+		parts = append(parts, x)
+	}
+	split(e.tree)
+	for _, x := range parts {
+		v := e.at(x, values)
+		switch {
+		case v.Kind() != constant.Bool && left == nil:
+			rest := *e
+			rest.tree, left = x, &rest
+		case v.Kind() != constant.Bool:
+			left.tree = &ast.BinaryExpr{X: left.tree, Op: token.LAND, Y: x}
+		case !constant.BoolVal(v):
+			return nil, false
+		}
+	}
+	if left != nil {
+		left.Text = types.ExprString(left.tree)
+	}
+	return left, true
+}
+
 // at evaluates a part of the expression; what is not known is constant.Unknown.
 func (e *Expr) at(x ast.Expr, values map[string]int64) constant.Value {
 	unknown := constant.MakeUnknown()

@@ -49,3 +49,32 @@ func TestAt(t *testing.T) {
 		}
 	}
 }
+
+func TestGiven(t *testing.T) {
+	s := scope(t)
+	cases := []struct{ when, want string }{
+		{"Cols == 8", ""},
+		{"Cols > 8", "never"},
+		{"Rows <= 4 && Cols == 8", "Rows <= 4"},
+		{"Rows <= 4 && Cols > 8", "never"},
+		{"Rows <= 4 && (Cols%8 == 0 && !exact)", "Rows <= 4 && !exact"},
+		{"Cols > 8 || Rows <= 4", "Cols > 8 || Rows <= 4"},
+		{"Cols <= 8 || Rows <= 4", ""},
+	}
+	for _, c := range cases {
+		e, err := s.Bool(c.when)
+		if err != nil {
+			t.Fatal(err)
+		}
+		left, possible := e.Given(map[string]int64{"Cols": 8})
+		got := ""
+		if !possible {
+			got = "never"
+		} else if left != nil {
+			got = left.Text
+		}
+		if got != c.want {
+			t.Errorf("%s with 8 columns: got %q, want %q", c.when, got, c.want)
+		}
+	}
+}

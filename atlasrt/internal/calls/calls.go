@@ -42,7 +42,6 @@ type List struct {
 	Context int                     // tokens of each sequence
 
 	Calls []Call // in the order of the first of each
-	err   error
 }
 
 // Call queues the operation whose struct args is and notes it, if the set serves it: it may stand for the methods of a set (ops.Tap).
