@@ -7,20 +7,20 @@ import (
 	"github.com/atlas-inference/atlas/atlasrt/op"
 )
 
-// Piece is bytes and where on a device they go.
+// Piece is one copy to a device: the bytes, and the address that they go to.
 type Piece struct {
 	To   op.Ptr
 	From []byte
 }
 
-// parts cuts pieces for those who take them one after the other.
+// parts cuts pieces into parts, which several goroutines take.
 type parts struct {
 	mu     sync.Mutex
 	pieces []Piece
 	most   int // bytes of a part
 }
 
-// next takes a part; an empty one when none are left.
+// next takes a part. It is empty when none are left.
 func (p *parts) next() Piece {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -37,16 +37,18 @@ func (p *parts) next() Piece {
 	return part
 }
 
-// stop leaves none for others.
+// stop drops the parts that nobody has taken.
 func (p *parts) stop() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.pieces = nil
 }
 
-// Spread cuts pieces into parts of at most so many bytes, and workers, goroutines that are numbered from 0, call do for one
-// part after the other, in no order. The first error ends it. So does a panic, which goes on in the caller; a page of a
-// mapping that cannot be read is one.
+// Spread copies pieces with several goroutines. It cuts them into parts of at most so many bytes; each of workers goroutines, numbered
+// from 0, takes a part and calls do until none are left. Parts are taken in no fixed order.
+//
+// An error ends it and is returned. A panic ends it too and goes on in the caller: reading a page of a mapped file that cannot be
+// read is a panic here.
 func Spread(pieces []Piece, bytes, workers int, do func(worker int, part Piece) error) error {
 	all := parts{pieces: append([]Piece(nil), pieces...), most: bytes}
 	errs, panics := make([]error, workers), make([]any, workers)

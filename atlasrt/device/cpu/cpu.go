@@ -1,7 +1,8 @@
 // Package cpu runs compiled kernels on the processor that the program runs on, without cgo.
 //
-// An image is a shared object, opened from memory. Its resident C threads run lists of launches: a stream only writes a
-// list, and one call runs it. Captured steps are lists that are kept. Memory lies outside the Go heap.
+// An image is a shared object, which is opened from memory. It brings a pool of C threads that stay (kernels/lib/cpu/pool.c). A stream
+// only writes a list of launches; when somebody waits, one call hands the list to the pool. The threads take its launches in order and
+// share the blocks of each. A captured step is a list that is kept. Memory lies outside the Go heap.
 package cpu
 
 import (
@@ -27,12 +28,12 @@ type Device struct {
 	root    fs.FS // the system's files
 
 	mu     sync.Mutex
-	blocks map[op.Ptr][]byte
-	run    uintptr // atlas_pool_run of the first image; every list goes through it
+	blocks map[op.Ptr][]byte // what Alloc took, by address
+	run    uintptr           // atlas_pool_run of the first image; every list goes through it
 }
 
-// New makes the device. Kernels run on threads threads, the caller's own among them; 0 means one for each processor
-// that this process may use and that its control groups let it keep busy, 256 at most.
+// New makes the device. So many threads run kernels, and the caller of Sync is one of them. 0 means a thread for each processor that
+// this process may use within the CPU quota of its control groups, 256 at most.
 func New(threads int) (*Device, error) {
 	return newDevice(threads, runtime.NumCPU(), os.DirFS("/"))
 }
@@ -55,7 +56,8 @@ const mostThreads = 256
 // Threads is how many threads run kernels.
 func (d *Device) Threads() int { return d.threads }
 
-// Limits are what the control groups of this process allow it. The error says what of them cannot be read; the others hold.
+// Limits are what the control groups of this process allow it. The error names files that cannot be read; the limits of the other
+// files are still returned.
 func (d *Device) Limits() (cgroup.Limits, error) { return cgroup.Read(d.root) }
 
 // Alloc takes zeroed memory in whole pages, on huge pages where the system gives them.
@@ -93,19 +95,19 @@ func (d *Device) CopyOut(to []byte, from op.Ptr) error {
 	return nil
 }
 
-// Memory reports what is free and what there is, the limits of this process's control groups included.
+// Memory is how many bytes are free and how many there are: the machine's, or what the control groups of this process leave of them.
 func (d *Device) Memory() (free, total int64) {
 	free, total, _ = d.BoundMemory()
 	return free, total
 }
 
-// BoundMemory is Memory and the file of the control group that bounds it; "" where only the machine does.
+// BoundMemory is Memory, and the control group's file that sets the limit; "" where the machine's memory is the limit.
 func (d *Device) BoundMemory() (free, total int64, limit string) {
 	limits, _ := d.Limits()
 	return systemMemory(d.root, limits.Memory)
 }
 
-// Close gives all memory back. Images stay loaded: their threads are resident.
+// Close gives all memory back. Images and their threads stay until the process ends.
 func (d *Device) Close() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -117,7 +119,7 @@ func (d *Device) Close() error {
 	return errors.Join(errs...)
 }
 
-// Load opens a shared object from memory and, the first time, starts its resident threads.
+// Load opens a shared object from memory. The first one starts its pool of threads, which runs the kernels of all.
 func (d *Device) Load(image []byte) (device.Module, error) {
 	lib, err := open(image)
 	if err != nil {
@@ -142,8 +144,8 @@ func (d *Device) Load(image []byte) (device.Module, error) {
 	return module(lib), nil
 }
 
-// open gives image to the dynamic linker. The file stays open: the linker knows an image by its path, and a number
-// that is used again would name the old one.
+// open gives image to the dynamic linker, as a file in memory that is never closed. The linker knows an image by its path, which holds
+// the file's number: were the number used again, the linker would return the old image.
 func open(image []byte) (uintptr, error) {
 	fd, err := unix.MemfdCreate("atlas-kernels", unix.MFD_CLOEXEC)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/atlas-inference/atlas/atlasrt/op"
 )
 
-// hugePage is the size from which memory asks for huge pages.
+// hugePage is how many bytes a buffer has at least before huge pages are asked for.
 const hugePage = 2 << 20
 
 // mapMemory takes zeroed pages outside the Go heap.
@@ -40,8 +40,8 @@ func memory(p op.Ptr, n int) []byte {
 // the memory is not the Go heap's.
 func pointer(p op.Ptr) unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(&p)) }
 
-// systemMemory reads meminfo below root's proc and the bound of control groups; zeros where neither can be read. limit is the file of the
-// bound; "" where the machine's memory is all there is.
+// systemMemory is the smaller of what proc/meminfo below root says and what control groups allow; zeros where neither can be read.
+// limit is the control group's file, "" where the machine's memory is the limit.
 func systemMemory(root fs.FS, bound cgroup.Memory) (free, total int64, limit string) {
 	text, _ := fs.ReadFile(root, "proc/meminfo")
 	for line := range strings.Lines(string(text)) {

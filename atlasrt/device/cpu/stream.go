@@ -17,21 +17,22 @@ type command struct {
 	run  op.Kernel
 	args unsafe.Pointer
 	grid op.Grid
-	// chunk is how many blocks a thread claims at once.
+	// chunk is how many blocks a thread claims at a time.
 	chunk uint32
 }
 
-// Sizes of a list: a step of 200 layers has some 3,000 launches. Pages that are not touched cost nothing.
+// Sizes of a list. A step of 200 layers has about 3,000 launches. Pages that are never touched cost nothing.
 const (
 	listCommands = 1 << 14
 	argsBytes    = 4 << 20
 	argsAlign    = 64
 )
 
-// claimsPerThread is how often a thread goes back for blocks of one launch, so that a disturbed one takes fewer.
+// claimsPerThread is how often a thread claims blocks of one launch, in the mean. With several claims, a thread that the system
+// interrupts gets fewer blocks and the others do not wait for it.
 const claimsPerThread = 3
 
-// list is launches and their argument blocks, at addresses that do not move.
+// list is launches and their argument blocks, at addresses that C may keep.
 type list struct {
 	memory   []byte
 	commands []command
@@ -56,16 +57,16 @@ func newList() (*list, error) {
 
 func (l *list) close() error { return unix.Munmap(l.memory) }
 
-// Stream is a captured step and a list of launches that run when somebody waits for them.
+// Stream holds what was queued: at most one replay, and launches behind it. They run when somebody waits for them.
 type Stream struct {
 	device    *Device
-	list      *list
+	list      *list // that launches are written to: own, or the one of a step that is being captured
 	own       *list
 	capturing bool
 	scratch   op.Ptr
-	room      int64
+	room      int64  // bytes of scratch
 	replay    *graph // runs before the list
-	err       error
+	err       error  // the first since the last Sync
 	call      []uintptr
 }
 
@@ -85,7 +86,7 @@ func (d *Device) Stream(scratch int64) (device.Stream, error) {
 	return s, nil
 }
 
-// Args lends zeroed or used space: whoever asks writes all of it.
+// Args lends space whose contents are not defined: the caller writes all of it.
 func (s *Stream) Args(bytes uintptr) unsafe.Pointer {
 	l := s.list
 	size := (bytes + argsAlign - 1) &^ (argsAlign - 1)
@@ -111,7 +112,7 @@ func (s *Stream) Launch(k op.Kernel, g op.Grid) {
 	l.count++
 }
 
-// Scratch lends the stream's scratch memory, the same each time: launches run in order.
+// Scratch lends the stream's one scratch buffer. Every launch may have it, because launches run one after the other.
 func (s *Stream) Scratch(bytes int64) op.Ptr {
 	if bytes > s.room {
 		s.Fail(fmt.Errorf("an operation asks for %d bytes of scratch memory, the stream has %d", bytes, s.room))
@@ -119,7 +120,7 @@ func (s *Stream) Scratch(bytes int64) op.Ptr {
 	return s.scratch
 }
 
-// TensorMap fails: no kernel of a CPU reads by one.
+// TensorMap fails: only GPUs have a copy engine.
 func (s *Stream) TensorMap(op.Tile) op.TensorMap {
 	s.Fail(errors.New("a CPU has no copy engine"))
 	return op.TensorMap{}
@@ -132,7 +133,7 @@ func (s *Stream) Fail(err error) {
 	}
 }
 
-// flush runs what is queued; after an error it only forgets it.
+// flush runs what is queued, or drops it after an error.
 func (s *Stream) flush() {
 	if s.replay != nil {
 		s.run((*list)(s.replay))
@@ -142,7 +143,7 @@ func (s *Stream) flush() {
 	s.list.count, s.list.used = 0, 0
 }
 
-// run hands a list to the resident threads and waits. The kept slice spares an allocation per call.
+// run hands a list to the threads and waits. The slice of arguments is kept, so that a call allocates nothing.
 func (s *Stream) run(l *list) {
 	if s.err == nil && l.count > 0 {
 		s.call = append(s.call[:0], uintptr(unsafe.Pointer(&l.commands[0])), uintptr(l.count))
@@ -159,7 +160,7 @@ func (s *Stream) Write(to op.Ptr, from []byte) {
 // copyBytes is how much a goroutine of WriteAll copies at a time.
 const copyBytes = 1 << 20
 
-// WriteAll copies to device memory after all that is queued, on as many processors as run kernels.
+// WriteAll copies to device memory after all that is queued, with as many goroutines as there are threads.
 func (s *Stream) WriteAll(pieces []device.Piece) {
 	s.flush()
 	_ = device.Spread(pieces, copyBytes, s.device.threads, func(_ int, part device.Piece) error {
@@ -207,7 +208,7 @@ func (d *Device) Capture(q device.Stream, step func()) (device.Graph, error) {
 	return (*graph)(l), nil
 }
 
-// graph is a list that is kept.
+// graph is the list of a captured step.
 type graph list
 
 // Replay only queues, as a launch does: the step runs when somebody waits for it.

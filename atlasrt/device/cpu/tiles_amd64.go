@@ -14,8 +14,8 @@ const (
 	tileData          = 18     // XFEATURE_XTILE_DATA
 )
 
-// AllowTiles asks the system for this process's use of AMX's tile registers, which kernels need before they touch them:
-// their 8 kB make every saved context larger, so nobody has them unasked.
+// AllowTiles asks Linux to let this process use AMX's tile registers. Without that, the first instruction that touches them ends the
+// process: the registers add 8 kB to every saved context, so that Linux gives them only on request.
 func AllowTiles() error {
 	if !slices.Contains(Features(), "amx_tile") {
 		return errors.New("this processor has no AMX")

@@ -1,8 +1,9 @@
 // Package cuda runs compiled kernels on NVIDIA GPUs through the driver's own library, without cgo.
 //
-// The library is opened at run time, so one binary serves machines with and without it. Any goroutine may call a device
-// and any one at a time a stream: each call of the driver makes the device's context current on its thread first. Host
-// memory that the driver reads later is never Go's: copies go through pinned memory, argument blocks lie outside the heap.
+// The library is opened at run time, so that one binary serves machines with and without it. Any goroutine may call a device; a
+// stream belongs to one goroutine at a time. Each call of the driver first makes the device's context current on its thread. The driver
+// may read host memory after a call has returned, so that it never gets memory of Go: copies go through pinned memory, and argument
+// blocks lie outside the heap.
 package cuda
 
 import (
@@ -26,16 +27,16 @@ var (
 type Device struct {
 	driver     *driver
 	handle     int32
-	context    uintptr // the primary one, which libraries such as NCCL use too
+	context    uintptr // the primary context, which libraries such as NCCL use too
 	properties Properties
-	functions  atomic.Pointer[[]*function] // op.Kernel is an index; what is in it stays
+	functions  atomic.Pointer[[]*function] // kernel k is element k-1; elements are never changed
 
 	mu      sync.Mutex
-	blocks  map[op.Ptr]bool
-	modules []uintptr
+	blocks  map[op.Ptr]bool // what Alloc took
+	modules []uintptr       // loaded units
 
 	copying sync.Mutex
-	copies  *Stream // of CopyIn, CopyOut and Alloc
+	copies  *Stream // that CopyIn, CopyOut and Alloc use
 }
 
 // Open takes the GPU with this index, counted as CUDA_VISIBLE_DEVICES leaves them.
@@ -109,7 +110,7 @@ func (d *Device) CopyOut(to []byte, from op.Ptr) error {
 	return d.atOnce(func(s *Stream) { s.Read(to, from) })
 }
 
-// atOnce waits for what queue puts on the device's own stream.
+// atOnce runs queue on the device's own stream and waits for what it queued.
 func (d *Device) atOnce(queue func(*Stream)) error {
 	d.copying.Lock()
 	defer d.copying.Unlock()
@@ -117,7 +118,7 @@ func (d *Device) atOnce(queue func(*Stream)) error {
 	return d.copies.Sync()
 }
 
-// Memory reports what is free and what there is; zeros where the device does not answer.
+// Memory is how many bytes are free and how many there are; zeros where the device does not answer.
 func (d *Device) Memory() (free, total int64) {
 	if d.call(cuMemGetInfo, uintptr(unsafe.Pointer(&free)), uintptr(unsafe.Pointer(&total))) != 0 {
 		return 0, 0

@@ -61,7 +61,7 @@ const (
 	symbols // how many there are
 )
 
-// exported are the names in the library: those that cuda.h of CUDA 13 gives the functions.
+// exported are the functions' names in the library: what cuda.h of CUDA 13 calls when a program calls the plain name.
 var exported = [symbols]string{
 	cuInit:                    "cuInit",
 	cuDriverGetVersion:        "cuDriverGetVersion",
@@ -144,7 +144,8 @@ func cudaVersion(v int32) string { return fmt.Sprintf("%d.%d", v/1000, v%1000/10
 
 // call calls a function that needs no context.
 //
-// The directive keeps what arguments point to on the heap, as for every function here that takes addresses as numbers.
+// The directive moves what arguments point to from the stack to the heap, where it does not move during the call. Every function here
+// that takes addresses as numbers has it.
 //
 //go:uintptrescapes
 func (d *driver) call(f symbol, args ...uintptr) result {
@@ -159,10 +160,10 @@ type caller struct {
 	args    [12]uintptr // kept, so that a call allocates nothing
 }
 
-// call makes the context current on the thread that it happens to be on: a context belongs to a thread, and goroutines
-// move between threads. The driver sees at once that nothing changes, in less time than asking which thread this is.
+// call makes the context current on the thread that it runs on, and calls f there. A context belongs to a thread, and goroutines move
+// between threads. Where the context is current already, the driver returns sooner than it takes to ask which thread this is.
 //
-// Arguments are numbers, or addresses outside the Go heap, or in something on the heap that the caller keeps.
+// Arguments are numbers, or addresses outside the Go heap, or addresses of something on the heap that the caller keeps alive.
 func (c *caller) call(f symbol, args ...uintptr) result {
 	n := copy(c.args[:], args)
 	runtime.LockOSThread()

@@ -9,7 +9,7 @@ import (
 	"github.com/atlas-inference/atlas/atlasrt/device"
 )
 
-// captureThreadLocal forbids this thread, and no other, to make calls that would not be part of the step.
+// captureThreadLocal is CU_STREAM_CAPTURE_MODE_THREAD_LOCAL: calls that cannot be part of a step fail on this thread, and on no other.
 const captureThreadLocal = 1
 
 // Capture records what step queues, to be run by Replay.

@@ -20,17 +20,17 @@ type launchConfig struct {
 	_           uint32
 }
 
-// launchAttribute is CUlaunchAttribute of cuda.h: a union of 64 bytes behind its number.
+// launchAttribute is CUlaunchAttribute of cuda.h: a number that names the attribute, and a union of 64 bytes for its value.
 type launchAttribute struct {
 	id    uint32
 	_     uint32
 	value [16]uint32
 }
 
-// Numbers of enum CUlaunchAttributeID, and what their value says.
+// Numbers of enum CUlaunchAttributeID, and what their values mean.
 const (
-	attributeCooperative  = 2 // 1: on
-	attributeCluster      = 4 // blocks in x, y and z
+	attributeCooperative  = 2 // 1: all blocks of the launch run at the same time
+	attributeCluster      = 4 // blocks of a cluster in x, y and z
 	attributeSerialized   = 6 // 1: the launch may start before the one ahead of it in the stream has ended
 	possibleAttributes    = 3
 	portableClusterBlocks = 8 // a cluster of more needs a permission
@@ -41,7 +41,7 @@ const (
 	functionMaxThreads      = 0
 	functionRegisters       = 4
 	functionDynamicShared   = 8
-	functionSharedPercent   = 9 // of what a multiprocessor can share, the rest of its memory being first-level cache
+	functionSharedPercent   = 9 // how much of a multiprocessor's on-chip memory is shared memory; the rest is first-level cache
 	functionNonPortableSize = 14
 )
 
@@ -49,7 +49,7 @@ const (
 type function struct {
 	name       string
 	handle     uintptr
-	config     launchConfig // of every launch, but for grid and stream
+	config     launchConfig // of every launch; grid and stream are filled in
 	attributes [possibleAttributes]launchAttribute
 }
 
@@ -86,7 +86,7 @@ func (m module) Kernel(name string) (op.Kernel, error) {
 	return k, nil
 }
 
-// load takes an image apart. What was loaded before an error stays until the device closes.
+// load loads the units of an image and prepares its kernels. What was loaded before an error stays until the device closes.
 func (d *Device) load(file []byte) (module, error) {
 	i, err := image.Read(file)
 	if err != nil {
@@ -140,7 +140,9 @@ func (d *Device) prepare(f *function, unit uintptr, e image.Entry) error {
 		return d.driver.failure(r, "give kernel %s %d bytes of dynamic shared memory, where a block has %d in all",
 			e.Name, e.SharedBytes, d.properties.SharedPerBlock)
 	}
-	if !e.L1 { // a multiprocessor divides its memory anew only when it is idle: blocks of two kernels that divide it alike can meet
+	// A multiprocessor changes its split between shared memory and cache only when it is idle. Kernels with the same split can run beside
+	// each other.
+	if !e.L1 {
 		if r := d.call(cuFuncSetAttribute, f.handle, functionSharedPercent, 100); r != 0 {
 			return d.driver.failure(r, "let kernel %s share all memory of a multiprocessor", e.Name)
 		}

@@ -5,18 +5,18 @@ import (
 	"unsafe"
 )
 
-// Properties are what a GPU is and how much a block may ask for.
+// Properties describe a GPU.
 type Properties struct {
 	Name                    string // "NVIDIA H200"
 	Major, Minor            int    // compute capability: 9.0 is Major 9, Minor 0
-	Multiprocessors         int
-	SharedPerBlock          int // bytes of shared memory that one block can have
-	SharedPerMultiprocessor int // bytes of shared memory
-	L2Bytes                 int
+	Multiprocessors         int    // how many there are
+	SharedPerBlock          int    // bytes of shared memory that one block can have
+	SharedPerMultiprocessor int    // bytes of shared memory that all blocks on one multiprocessor have together
+	L2Bytes                 int    // size of the second-level cache
 }
 
-// Features names what kernels can be built for: "sm_90" and "sm_90a" for compute capability 9.0. Code for sm_XY also
-// runs on later parts of the same X; code for sm_XYa on this part only (CUDA Binary Utilities, compatibility).
+// Features names the targets whose code runs here: "sm_90" and "sm_90a" for compute capability 9.0. Code for sm_XY also runs on later
+// GPUs of the same X; code for sm_XYa runs on that compute capability only (CUDA Binary Utilities, compatibility).
 func (p Properties) Features() []string {
 	var names []string
 	for minor := 0; minor <= p.Minor; minor++ {

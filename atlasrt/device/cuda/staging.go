@@ -8,23 +8,22 @@ import (
 	"github.com/atlas-inference/atlas/atlasrt/op"
 )
 
-// Sizes of a stream's staging memory: big enough that a copy of weights runs at the bus's speed while the next chunks are
-// filled.
+// Sizes of a stream's staging memory. It is large enough that copies of weights run at the bus's speed while other chunks are filled.
 const (
 	stagingChunks = 16
 	chunkBytes    = 1 << 20
 	stagingAlign  = 64
 )
 
-// copiers is how many goroutines copy into staging memory: one reaches a fifth of the bus's speed. Each has chunks of its own.
+// copiers is how many goroutines of WriteAll fill staging memory: one alone reaches a fifth of the bus's speed. Each has its own chunks.
 const copiers = 8
 
-// staging is pinned host memory that copies of one stream pass through. A chunk is filled again when its event tells that
-// the copies from it are done. What is small fills chunks in turn.
+// staging is pinned host memory that copies of one stream pass through. It is a ring of chunks. A chunk has an event, recorded behind
+// the last copy from it; the chunk may be filled again once the event has happened. Small copies share a chunk.
 type staging struct {
 	memory []byte
-	events [stagingChunks]uintptr // each recorded after a chunk's last copy, but that of the chunk which is being filled
-	chunk  int                    // which is being filled
+	events [stagingChunks]uintptr // by chunk; the event of the chunk that is being filled is old
+	chunk  int                    // the one that is being filled
 	used   int                    // bytes of it
 }
 
@@ -46,7 +45,7 @@ func (s *Stream) makeStaging() error {
 	return nil
 }
 
-// room lends staging memory for up to n bytes that are to be copied to the device: less than n when a chunk ends.
+// room lends staging memory for a copy of n bytes to the device. It is less than n bytes where the chunk ends: call again for the rest.
 func (s *Stream) room(n int) ([]byte, result) {
 	g := &s.staging
 	if g.used == chunkBytes {
@@ -108,7 +107,7 @@ func (s *Stream) WriteAll(pieces []device.Piece) {
 		s.Fail(failure(r))
 		return
 	}
-	g.used = chunkBytes // what is small goes on in the next chunk, once that is free
+	g.used = chunkBytes // the next small copy begins a chunk, and waits until that is free
 	workers := min(copiers, runtime.GOMAXPROCS(0), (bytes+chunkBytes-1)/chunkBytes)
 	each := make([]copier, workers)
 	for i := range each {
@@ -122,7 +121,7 @@ func (s *Stream) WriteAll(pieces []device.Piece) {
 	}
 }
 
-// copier is one goroutine's share of a stream's staging memory: every chunk whose number is its first one's plus a multiple of copiers.
+// copier is one goroutine's share of a stream's staging memory: its first chunk, and every chunk that is a multiple of copiers further.
 type copier struct {
 	caller
 	stream *Stream
@@ -150,7 +149,7 @@ func (s *Stream) Read(to []byte, from op.Ptr) {
 	if !s.live("reads memory") {
 		return
 	}
-	// What was written passes through the same memory before, in queue order.
+	// Earlier writes use the same staging memory, but the queue's order puts them before this read.
 	for len(to) > 0 {
 		part := s.staging.memory[:min(len(to), len(s.staging.memory))]
 		s.idle = false

@@ -25,7 +25,7 @@ type Stream struct {
 	scratch   op.Ptr
 	scratched int64 // bytes of scratch
 	err       error
-	idle      bool // all that was queued has run, without an error
+	idle      bool // all that was queued has run without an error
 	capturing bool
 	abandoned [1]uintptr // the record of a step that panicked
 
@@ -33,7 +33,7 @@ type Stream struct {
 	tensorMaps map[op.Tile]op.TensorMap
 	args       []byte       // the argument block, outside the Go heap; the driver copies it when it launches
 	config     launchConfig // of the next launch
-	params     [1]uintptr   // addresses of a kernel's arguments, of which it has one
+	params     [1]uintptr   // the address of a kernel's one argument
 }
 
 // Stream makes a queue with scratch bytes of scratch memory.
@@ -72,7 +72,7 @@ func (s *Stream) build() (err error) {
 	return nil
 }
 
-// Args lends the same space for every launch: whoever asks writes all of it.
+// Args lends the same space for every launch: the caller writes all of it.
 func (s *Stream) Args(bytes uintptr) unsafe.Pointer {
 	if bytes > argsBytes {
 		panic("BUG: an argument block is larger than CUDA allows")
@@ -95,7 +95,7 @@ func (s *Stream) Launch(k op.Kernel, g op.Grid) {
 	}
 }
 
-// Scratch lends the stream's scratch memory, the same each time: launches run in order.
+// Scratch lends the stream's one scratch buffer. Every launch may have it, because launches run one after the other.
 func (s *Stream) Scratch(bytes int64) op.Ptr {
 	if bytes > s.scratched {
 		s.Fail(fmt.Errorf("an operation asks for %d bytes of scratch memory, the stream has %d", bytes, s.scratched))
@@ -110,7 +110,8 @@ func (s *Stream) Fail(err error) {
 	}
 }
 
-// live reports whether something other than a launch can be queued. What only runs once cannot be part of a captured step.
+// live reports whether a copy or a wait may be queued. A captured step must not have any: it could not be replayed. what completes the
+// error, "a step that is captured …".
 func (s *Stream) live(what string) bool {
 	if s.capturing {
 		s.Fail(fmt.Errorf("a step that is captured %s: do that before or after", what))
@@ -126,7 +127,7 @@ func (s *Stream) clear(p op.Ptr, bytes int64) {
 	}
 }
 
-// wait waits for all that was queued. A device that failed is asked again each time, for it may be gone for good.
+// wait waits for all that was queued. After a failure it asks the device again each time, so that a device that is lost says so again.
 func (s *Stream) wait() {
 	if s.idle {
 		return

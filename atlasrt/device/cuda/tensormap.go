@@ -16,10 +16,10 @@ const (
 	tensorMapAlignment = 64
 )
 
-// mostTensorMaps bounds the descriptors that a stream keeps: a model has few, each with the sizes of a step.
+// mostTensorMaps bounds how many descriptors a stream keeps. A model needs a few for each number of rows.
 const mostTensorMaps = 4096
 
-// TensorMap makes a descriptor for the copy engine, once for each tile.
+// TensorMap makes a descriptor for the copy engine. It is made once for each tile and kept, since encoding it takes a call.
 func (s *Stream) TensorMap(t op.Tile) op.TensorMap {
 	if m, ok := s.tensorMaps[t]; ok {
 		return m
@@ -31,7 +31,7 @@ func (s *Stream) TensorMap(t op.Tile) op.TensorMap {
 		box     = [2]uint32{t.BoxCols, uint32(min(int64(t.BoxRows), t.Rows))}
 		strides = [2]uint32{1, 1}
 	)
-	at := 0 // the driver wants the descriptor at a multiple of 64
+	at := 0 // the driver wants a descriptor's address to be a multiple of 64
 	for uintptr(unsafe.Pointer(&room[at]))%tensorMapAlignment != 0 {
 		at++
 	}

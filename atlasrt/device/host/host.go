@@ -1,7 +1,7 @@
 // Package host is a device on ordinary memory for kernel sets written in Go, such as the oracle.
 //
-// It runs no compiled kernels: such a set computes when its method is called. Every address is checked against the
-// buffers that are there, so that a stray copy is an error and not a crash.
+// It runs no compiled kernels: such a set computes when its method is called. Every address of a copy is checked against the
+// buffers that were allocated, so that a wrong one is an error and not a crash.
 package host
 
 import (

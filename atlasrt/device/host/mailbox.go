@@ -5,7 +5,7 @@ import (
 	"github.com/atlas-inference/atlas/atlasrt/op"
 )
 
-// Mailbox is a step's mailbox on a device that is infinitely fast: results are there when they are posted.
+// Mailbox serves tests: it behaves as a mailbox of a device that has run every step by the time that Post returns.
 type Mailbox struct {
 	device          device.Device
 	stream          device.Stream
@@ -15,7 +15,7 @@ type Mailbox struct {
 
 var _ device.Mailbox = (*Mailbox)(nil)
 
-// NewMailbox takes so many bytes of d's memory for inputs and results of steps of s.
+// NewMailbox takes so many bytes of d's memory for the inputs and results of steps of s.
 func NewMailbox(d device.Device, s device.Stream, inputs, results int) (*Mailbox, error) {
 	m := &Mailbox{device: d, stream: s}
 	var err error
@@ -38,7 +38,7 @@ func (m *Mailbox) Inputs() op.Ptr { return m.inputs }
 // Results is memory of the device.
 func (m *Mailbox) Results() op.Ptr { return m.results }
 
-// Post waits for the stream and reads what came. The stream keeps an error, as one would that goes on later.
+// Post waits for the stream and reads the results. An error stays in the stream, as on a device whose steps are still running.
 func (m *Mailbox) Post(bytes int) error {
 	m.came = make([]byte, bytes)
 	m.stream.Read(m.came, m.results)
@@ -49,7 +49,7 @@ func (m *Mailbox) Post(bytes int) error {
 	return err
 }
 
-// Wait lends what came.
+// Wait returns what Post has read.
 func (m *Mailbox) Wait() ([]byte, error) { return m.came, nil }
 
 // Close gives the memory back.

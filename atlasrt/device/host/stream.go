@@ -9,7 +9,7 @@ import (
 	"github.com/atlas-inference/atlas/atlasrt/op"
 )
 
-// Stream does everything at once, so that its order is the order of the calls.
+// Stream does everything when it is called, so that its order is the order of the calls.
 type Stream struct {
 	device  *Device
 	args    []byte
@@ -27,13 +27,13 @@ func (d *Device) Stream(scratch int64) (device.Stream, error) {
 	return &Stream{device: d, scratch: p, room: scratch}, nil
 }
 
-// Args lends space that nothing reads: a launch fails.
+// Args lends space that nothing reads, because every launch fails.
 func (s *Stream) Args(bytes uintptr) unsafe.Pointer {
 	s.args = make([]byte, max(bytes, 1))
 	return unsafe.Pointer(unsafe.SliceData(s.args))
 }
 
-// Launch fails: kernels here are Go functions, and nobody launches them.
+// Launch fails: kernels here are Go functions, which are called and not launched.
 func (s *Stream) Launch(op.Kernel, op.Grid) {
 	s.Fail(errors.New("a compiled kernel was launched on host memory: use the device that it was built for"))
 }
@@ -47,7 +47,7 @@ func (s *Stream) Scratch(bytes int64) op.Ptr {
 	return s.scratch
 }
 
-// TensorMap fails: no kernel of a CPU reads by one.
+// TensorMap fails: only GPUs have a copy engine.
 func (s *Stream) TensorMap(op.Tile) op.TensorMap {
 	s.Fail(errors.New("a CPU has no copy engine"))
 	return op.TensorMap{}

@@ -1,8 +1,8 @@
 // Package cgroup reads what the control groups of this process allow it: processor time and memory.
 //
-// A process is in one group of each hierarchy, and every group above it counts too: the smallest limit wins. Versions 1 and 2 are
-// read, also side by side. A group that has no such file sets no limit; a file that cannot be read or understood is an error, and what
-// the others say holds all the same.
+// A process is in one group of each hierarchy, and every group above it counts too: the smallest limit holds. Versions 1 and 2 are
+// read, also where a machine has both. A group without the file sets no limit. A file that cannot be read or understood is an error;
+// the limits of the other files are returned beside it. Sources: Linux, Documentation/admin-guide/cgroup-v2.rst and cgroup-v1.
 package cgroup
 
 import (
@@ -15,19 +15,19 @@ import (
 
 // Limits are what all groups together allow.
 type Limits struct {
-	Processors float64 // worth of time; 0: no quota
-	Memory     Memory
+	Processors float64 // processors' worth of time; 0: no quota
+	Memory     Memory  // the bound of memory
 }
 
 // Memory is the bound of a process's memory, in bytes. Where From is empty there is none.
 type Memory struct {
-	Limit int64  // the smallest
-	Free  int64  // the least that any group with a limit has left; file pages that nobody used lately count as free
+	Limit int64  // the smallest limit
+	Free  int64  // the least that any group with a limit has left; cached pages of files that were not used lately count as free
 	From  string // the file that sets Limit
 }
 
-// Threads is how many of a machine's processors the quota keeps busy, at least one. Threads that wait for each other are stopped together
-// once the quota is used up, so a fraction of a processor counts for nothing.
+// Threads is how many threads the quota keeps busy on a machine with so many processors: the quota rounded down, at least one. Threads
+// that wait for each other all stop once the quota is used up, so a thread more than it allows makes all of them slower.
 func (l Limits) Threads(processors int) int {
 	if l.Processors == 0 {
 		return processors
@@ -49,7 +49,7 @@ func Read(root fs.FS) (Limits, error) {
 		if !ok {
 			continue
 		}
-		if m.Limit <= limits.Memory.Limit { // of equal ones the outermost, whose own file says so
+		if m.Limit <= limits.Memory.Limit { // of equal limits, the file of the outermost group is named: it was set there
 			limits.Memory.Limit, limits.Memory.From = m.Limit, m.From
 		}
 		limits.Memory.Free = min(limits.Memory.Free, m.Free)
@@ -87,7 +87,7 @@ func (r *reader) quota(g group) float64 {
 	return float64(used) / float64(each)
 }
 
-// unlimited is where version 1 has numbers so large that they mean no limit: the largest int64 in whole pages.
+// unlimited is a bound above every real limit. Version 1 writes the largest int64, in whole pages, where there is none.
 const unlimited = 1 << 62
 
 // memory is a group's bound; false where it has none.
@@ -103,7 +103,7 @@ func (r *reader) memory(g group) (Memory, bool) {
 		}
 	}
 	stat := r.statistics(g)
-	if n, ok := stat["hierarchical_memory_limit"]; ok && n < m.Limit { // version 1: of groups above, also those that cannot be seen
+	if n, ok := stat["hierarchical_memory_limit"]; ok && n < m.Limit { // version 1: includes groups above that a container cannot see
 		m.Limit, m.From = n, "/"+g.folder+"/memory.stat"
 	}
 	if m.Limit == unlimited {

@@ -74,16 +74,16 @@ func (r *reader) groups(controller string) []group {
 	return all
 }
 
-// mount is where a hierarchy, or a part of it, can be seen.
+// mount is a folder where a hierarchy, or a part of it, is mounted.
 type mount struct {
-	top         string   // the group that is seen at point
-	point       string   // a folder
+	top         string   // the group whose files lie in point
+	point       string   // the folder
 	unified     bool     // version 2
 	controllers []string // of version 1
 }
 
-// parseMounts reads the lines of mountinfo, "ID PARENT DEVICE ROOT POINT OPTIONS [TAG …] - TYPE SOURCE OPTIONS", that are of control groups.
-// Of mounts on one folder the last is the one that is seen.
+// parseMounts finds the mounts of control groups in mountinfo, whose lines are "ID PARENT DEVICE ROOT POINT OPTIONS [TAG …] - TYPE
+// SOURCE OPTIONS" (proc_pid_mountinfo(5)). Where several are mounted on one folder, the last hides the others.
 func parseMounts(text string) []mount {
 	var all []mount
 	for line := range strings.Lines(text) {
@@ -107,8 +107,9 @@ func parseMounts(text string) []mount {
 	return all
 }
 
-// find picks the mount that shows most of the way to a group, and the group's path from the mounted one. Where no mount shows the group, as
-// inside a container that knows its path on the host alone, a mounted one must be the process's own.
+// find picks the mount through which the process's group can be read, and returns the group's path below that mount. Where several
+// mounts hold the group, it picks the one that shows most of the groups above it. Where none does, as in a container whose
+// /proc/self/cgroup has the path on the host, it assumes that the mounted group is the process's own.
 func find(mounts []mount, unified bool, controller, group string) (found mount, inside string) {
 	if strings.HasPrefix(group, "/..") { // beside or above what this namespace shows
 		group = "/"

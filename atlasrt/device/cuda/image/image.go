@@ -34,14 +34,14 @@ const (
 
 // Image is compiled units and the kernels in them.
 type Image struct {
-	Units   []Unit
-	Entries []Entry
+	Units   []Unit  // cubins
+	Entries []Entry // every kernel of the units
 }
 
-// Unit is one cubin.
+// Unit is one cubin: what nvcc makes of one source file.
 type Unit struct {
-	Name string
-	Code []byte
+	Name string // ASCII without spaces, once in an image
+	Code []byte // an ELF file
 }
 
 // Entry is a kernel and how it is launched.
@@ -51,9 +51,9 @@ type Entry struct {
 	Block        [3]uint32 `json:"block"`                 // threads in x, y and z
 	SharedBytes  uint32    `json:"shared_bytes"`          // dynamic shared memory
 	Cluster      [3]uint32 `json:"cluster,omitzero"`      // blocks of a cluster in x, y and z; zeros: no clusters
-	Programmatic bool      `json:"programmatic,omitzero"` // may start before the launch ahead of it ends, and waits itself
-	Cooperative  bool      `json:"cooperative,omitzero"`  // needs all of its blocks running at once
-	L1           bool      `json:"l1,omitzero"`           // leaves first-level cache what its blocks do not share
+	Programmatic bool      `json:"programmatic,omitzero"` // may start before the launch ahead of it ends: the kernel waits by itself
+	Cooperative  bool      `json:"cooperative,omitzero"`  // needs all of its blocks to run at the same time
+	L1           bool      `json:"l1,omitzero"`           // a multiprocessor keeps what its blocks do not ask for as first-level cache
 }
 
 // contents is the second line of a file.
@@ -138,7 +138,7 @@ func Read(file []byte) (*Image, error) {
 	return i, nil
 }
 
-// check finds what no GPU could launch, and names that are missing or there twice.
+// check finds kernels that no GPU could launch, and names that are missing or used twice.
 func (i *Image) check() error {
 	units := make(map[string]bool, len(i.Units))
 	for _, u := range i.Units {
