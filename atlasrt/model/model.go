@@ -1,5 +1,8 @@
-// Package model says what a model is to the engine: how much it keeps per token, and one forward pass over a ragged
-// batch of rows. Families live in folders below, each with its config, its weights and its forward pass.
+// Package model says what the engine needs to know of a model: how much memory it keeps per token, and one forward pass over a ragged
+// batch of rows. A row is one token of one sequence; ragged means that sequences bring different numbers of rows to a step.
+//
+// Families live in folders below, each with its config, its weights and its forward pass. They are built from the parts in nn, and call
+// kernels through the interfaces of package op alone.
 package model
 
 import "github.com/atlas-inference/atlas/atlasrt/op"
@@ -8,73 +11,74 @@ import "github.com/atlas-inference/atlas/atlasrt/op"
 type Model interface {
 	// Layout is what the engine plans memory by. It never changes.
 	Layout() Layout
-	// Forward queues one step. It only queues: nothing has run when it returns.
+	// Forward queues one step on q. It only queues: nothing has run when it returns, and errors stay in the stream.
 	Forward(q op.Stream, in *Inputs)
 }
 
-// Layout is what a model keeps and takes.
+// Layout is what a model keeps per token, and the largest token id and position that it knows.
 type Layout struct {
-	KV         []KV // one per layer that keeps keys and values
-	Vocab      int32
-	MaxContext int32 // tokens that positions are defined for
+	KV         []KV  // one per layer that keeps keys and values
+	Vocab      int32 // token ids, from 0
+	MaxContext int32 // positions, from 0: the longest sequence
 }
 
-// KV is what one layer keeps per token: KVHeads keys and as many values of HeadDim elements.
+// KV is what one layer keeps per token: Heads keys and as many values, of HeadDim elements each.
 type KV struct{ Heads, HeadDim int32 }
 
-// Inputs is one step. Every Ptr is device memory that the engine owns; the ints are capacities.
+// Inputs is one step. Every Ptr is device memory that the engine owns. The integers are sizes of the arrays, which may be larger than
+// what a step uses: rows and sequences that are left over are padding.
 //
-// Prefill, chunk, decode and verify rows are one ragged batch: see op.PagedAttention for Starts, Lengths and Tables, and
-// op.RotaryCache for Slots.
+// Rows of prompts, of chunks of prompts and of decoding sequences are one batch: see op.PagedAttention for Starts, Lengths and Tables,
+// and op.RotaryCache for Slots.
 type Inputs struct {
-	Tokens    op.Ptr  // i32 [Rows]
-	Positions op.Ptr  // i32 [1,Rows]
-	Slots     op.Ptr  // i32 [Rows]
-	Starts    op.Ptr  // i32 [Seqs+1]
-	Lengths   op.Ptr  // i32 [Seqs]
-	Tables    op.Ptr  // i32 [Seqs,MaxBlocks]
-	Index     op.Ptr  // i32 [Outputs]: the rows whose logits are wanted
-	Logits    op.Ptr  // f32 [Outputs,Vocab], written by Forward
-	Cache     []Cache // one per entry of Layout.KV
-	Rows      int32
-	Seqs      int32
-	Outputs   int32
-	MaxBlocks int32
-	Blocks    int32
-	BlockSize int32
-	KVType    op.DType
+	Tokens    op.Ptr   // i32 [Rows]: token ids
+	Positions op.Ptr   // i32 [1,Rows]: of each token in its sequence, from 0
+	Slots     op.Ptr   // i32 [Rows]: where in the cache a row's key and value go; negative: nowhere
+	Starts    op.Ptr   // i32 [Seqs+1]: sequence s has rows Starts[s] to Starts[s+1]-1
+	Lengths   op.Ptr   // i32 [Seqs]: tokens of each sequence so far, this step's included
+	Tables    op.Ptr   // i32 [Seqs,MaxBlocks]: the blocks of the cache that hold each sequence
+	Index     op.Ptr   // i32 [Outputs]: the rows whose logits are wanted
+	Logits    op.Ptr   // f32 [Outputs,Vocab], written by Forward
+	Cache     []Cache  // one per entry of Layout.KV
+	Rows      int32    // tokens of the step
+	Seqs      int32    // sequences of the step
+	Outputs   int32    // rows whose logits are wanted
+	MaxBlocks int32    // blocks that a row of Tables has room for
+	Blocks    int32    // blocks of the whole cache
+	BlockSize int32    // tokens of a block
+	KVType    op.DType // element type of the cache
 }
 
 // Cache is where one layer's keys and values lie: each [Blocks,KVHeads,BlockSize,HeadDim] of Inputs.KVType.
 type Cache struct{ K, V op.Ptr }
 
-// Source places the weights of a model on its device. Errors are kept and reported together when loading ends, so that
-// a family's weights read as a table. A first pass over a Source only counts: its pointers must not be read.
+// Source places the weights of a model on its device. Errors are kept and reported together when loading ends, so that a family's
+// weights read as a table. A family asks its Source twice: the first time bytes are only counted, and the addresses are not valid.
 type Source interface {
 	// Scheme is how a matrix will be stored once it is loaded.
 	Scheme(name string) op.Scheme
 	// Matrix stacks the rows of tensors of one scheme, each [Rows,cols], into one weight.
 	Matrix(cols int32, parts ...Part) op.Weight
-	// Experts stacks count matrices, the e-th made of parts(e), into one weight with a Count.
+	// Experts makes one weight of count matrices, whose Count it is. The rows of matrix e are those of parts(e).
 	Experts(count, cols int32, parts func(e int32) []Part) op.Weight
-	// Vector places tensors one behind the other as f32.
+	// Vector places tensors one after the other as f32.
 	Vector(parts ...Part) op.Ptr
 	// Values reads an optional tensor of n elements; nil where the checkpoint has none.
 	Values(name string, n int32) []float32
 	// Floats places computed values as f32.
 	Floats(values []float32) op.Ptr
-	// Buffer takes memory for activations.
+	// Buffer takes memory for activations. Its contents are not defined.
 	Buffer(bytes int64) op.Ptr
 }
 
 // Part is a tensor that gives Rows rows to a matrix, or Rows elements to a vector.
 type Part struct {
-	Name string
+	Name string // in the checkpoint, by HuggingFace's names
 	Rows int32
 }
 
 // Limits is what a model's buffers are made for.
 type Limits struct {
 	Rows        int32    // most rows in one step
-	Activations op.DType // act of the kernel set
+	Activations op.DType // the element type that the kernel set calls act
 }

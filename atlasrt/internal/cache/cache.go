@@ -1,9 +1,13 @@
-// Package cache keeps the books of a paged key-value cache: which sequence holds which block, and which blocks hold a
-// prefix that another sequence may share.
+// Package cache keeps the books of a paged key-value cache: which sequence holds which block, and which blocks hold a prefix that
+// another sequence may share. A block has room for the keys and values of a fixed number of tokens. Source: Kwon et al. 2023
+// (PagedAttention), https://arxiv.org/abs/2309.06180.
 //
-// It counts blocks and never touches their memory. At every moment free + used + cached = total: a block is free, or
-// held by sequences, or held by none but kept because its contents may be asked for again. A block can be matched only
-// once Commit said that its contents are written. One goroutine at a time may use a Cache.
+// It counts blocks and never touches their memory. At every moment free + used + cached = total. A block is free; or used, held by one
+// or more sequences; or cached, held by none but kept because its contents may be asked for again. A block can be matched once Commit
+// has said that its contents are written.
+//
+// A sequence lives so: Open; Match for its prompt; then for each step Reserve, Begin, the step, End and Commit; Release at last. One
+// goroutine at a time may use a Cache.
 package cache
 
 import (
@@ -15,17 +19,17 @@ import (
 type Cache struct {
 	blockSize int
 	blocks    []block
-	free      []int32       // those that nobody has used lie first
-	fresh     int           // how many those are
-	growth    int           // blocks that are used before cached ones give way to no fresh one any more
+	free      []int32       // taken from the end; the first ones have never been used
+	fresh     int           // how many have never been used
+	growth    int           // see LimitGrowth
 	written   map[Key]int32 // blocks that Match may find; nil where prefix caching is off
-	cached    list          // those of them that no sequence holds, longest unused first
+	cached    list          // those of them that no sequence holds, the longest unused first
 
-	begun, ended uint64    // steps; those between are in flight
-	leaving      []leaving // released while steps were in flight, in order
+	begun, ended uint64    // numbers of steps: those after ended up to begun are in flight
+	leaving      []leaving // blocks released while steps were in flight, in order
 }
 
-// leaving is a block that is handed to nobody until a step has ended.
+// leaving is a block that has been released and may not be taken until a step has ended.
 type leaving struct {
 	block int32
 	step  uint64
@@ -38,7 +42,7 @@ type block struct {
 	prev, next int32 // in the list of cached blocks
 }
 
-// New makes the books of blocks blocks of blockSize tokens each; share turns prefix caching on.
+// New makes the books of a pool of blocks, each of blockSize tokens; share turns prefix caching on.
 func New(blocks, blockSize int, share bool) *Cache {
 	if blocks < 1 || blockSize < 1 {
 		panic(fmt.Sprintf("BUG: a cache of %d blocks of %d tokens", blocks, blockSize))
@@ -53,9 +57,9 @@ func New(blocks, blockSize int, share bool) *Cache {
 	return c
 }
 
-// LimitGrowth lets the cached block that was unused longest go before one that nobody has used is taken, once this many
-// blocks have been used. Memory that is there only from its first use on then follows what sequences hold, and the cache
-// keeps that many.
+// LimitGrowth bounds how many blocks are ever used as long as sequences hold fewer: once that many have been used, the cached block that
+// was unused longest is dropped before a block is taken that has never been used. Where the system gives memory at its first use, memory
+// then grows with what sequences hold and not with what is cached.
 func (c *Cache) LimitGrowth(blocks int) { c.growth = blocks }
 
 // Sequence is the blocks that one sequence holds, in order.
@@ -66,8 +70,8 @@ type Sequence struct {
 	committed int // tokens whose keys and values are written
 }
 
-// Open starts a sequence that holds nothing. Only sequences with the same salt share blocks. Room for tokens is made at
-// once, so that growing to them allocates nothing.
+// Open starts a sequence that holds nothing. Only sequences with the same salt share blocks. Growing up to so many tokens allocates no
+// memory later.
 func (c *Cache) Open(salt string, tokens int) *Sequence {
 	s := &Sequence{seed: seed(salt), blocks: make([]int32, 0, c.blocksFor(tokens))}
 	if c.written != nil {
@@ -82,8 +86,8 @@ func (s *Sequence) Blocks() []int32 { return s.blocks }
 // Committed is how many tokens are written.
 func (s *Sequence) Committed() int { return s.committed }
 
-// Match gives an empty sequence the longest run of written blocks that hold a prefix of tokens, and returns its length in
-// tokens. At least the last token is left to be computed, for without it there is nothing to continue from.
+// Match gives an empty sequence the longest run of written blocks that hold a prefix of tokens, and returns its length in tokens. It
+// never covers the last token: that must be computed, since its logits choose the next one.
 func (c *Cache) Match(s *Sequence, tokens []int32) int {
 	if len(s.blocks) > 0 {
 		panic("BUG: match for a sequence that holds blocks")
@@ -102,13 +106,13 @@ func (c *Cache) Match(s *Sequence, tokens []int32) int {
 		c.blocks[id].holders++
 		s.blocks = append(s.blocks, id)
 	}
-	s.keys = s.keys[:len(s.blocks)] // what is not written may still change
+	s.keys = s.keys[:len(s.blocks)] // the tokens of other blocks may still change
 	s.committed = len(s.blocks) * c.blockSize
 	return s.committed
 }
 
-// Reserve makes s hold blocks for tokens tokens in all, dropping the cached blocks that were unused longest. It reports
-// false, and takes nothing, where there are too few.
+// Reserve makes s hold blocks for so many tokens in all. It takes free blocks, and then drops the cached blocks that were unused longest.
+// Where there are too few it reports false and takes nothing.
 func (c *Cache) Reserve(s *Sequence, tokens int) bool {
 	missing := c.blocksFor(tokens) - len(s.blocks)
 	if missing > c.Available() {
@@ -142,17 +146,17 @@ func (c *Cache) Commit(s *Sequence, tokens []int32) {
 	s.committed = len(tokens)
 }
 
-// Abort gives back the blocks that were reserved and not written.
+// Abort gives back the blocks of s that were reserved and not written.
 func (c *Cache) Abort(s *Sequence) { c.drop(s, c.blocksFor(s.committed)) }
 
-// Release gives back every block of s, which is empty then. What is written stays to be matched until it is needed.
+// Release gives back every block of s, which is empty then. Written blocks stay cached until their memory is needed.
 func (c *Cache) Release(s *Sequence) {
 	c.drop(s, 0)
 	s.committed = 0
 }
 
-// Begin says that a step was planned which may read and write every block held now. Steps end in the order in which they
-// began; blocks that are given back are handed to nobody until every step that had begun by then has ended.
+// Begin says that a step is in flight which may read and write every block held now. Steps end in the order in which they began. A block
+// that is given back can be taken only when every step that had begun by then has ended.
 func (c *Cache) Begin() { c.begun++ }
 
 // End says that the oldest step in flight has run.
@@ -171,7 +175,7 @@ func (c *Cache) End() {
 // Available is how many blocks can be reserved.
 func (c *Cache) Available() int { return len(c.free) + c.cached.length }
 
-// Counts are blocks free, held by sequences or the step in flight, and cached.
+// Counts are how many blocks are free, how many sequences or steps in flight hold, and how many are cached.
 func (c *Cache) Counts() (free, used, cached int) {
 	return len(c.free), len(c.blocks) - len(c.free) - c.cached.length, c.cached.length
 }
@@ -181,7 +185,8 @@ func (c *Cache) Tokens() int { return len(c.blocks) * c.blockSize }
 
 func (c *Cache) blocksFor(tokens int) int { return (tokens + c.blockSize - 1) / c.blockSize }
 
-// drop gives back all but the first keep blocks, the last first: a chain of cached blocks is dropped from its tail.
+// drop gives back all but the first keep blocks, the last one first. So the end of a prefix is dropped from the cache before its beginning,
+// without which it could not be matched.
 func (c *Cache) drop(s *Sequence, keep int) {
 	for i := len(s.blocks) - 1; i >= keep; i-- {
 		id := s.blocks[i]
@@ -206,8 +211,8 @@ func (c *Cache) leave(id int32) {
 	}
 }
 
-// take removes a block from the free ones, the last that came back first, so that memory that nobody has touched yet stays
-// untouched; or else the cached block that was unused longest.
+// take picks a block for a sequence: the free block that came back last, whose memory has been used; then one that has never been used;
+// and then the cached block that was unused longest. The last two change places beyond the bound of LimitGrowth.
 func (c *Cache) take() int32 {
 	n := len(c.free)
 	grown := n == c.fresh && len(c.blocks)-c.fresh >= c.growth && c.cached.length > 0

@@ -5,8 +5,8 @@ import (
 	"encoding/binary"
 )
 
-// Key names the contents of a full block and of all blocks before it. It is a cryptographic hash, for a collision would
-// show one user's prompt to another.
+// Key names the tokens of a full block and of all blocks before it: SHA-256 of the key before it and of its own tokens. The hash is
+// cryptographic because a collision would answer one user from another's prompt.
 type Key [sha256.Size]byte
 
 func seed(salt string) Key { return sha256.Sum256([]byte(salt)) }
@@ -24,7 +24,7 @@ func (c *Cache) key(s *Sequence, i int, tokens []int32) Key {
 }
 
 func chain(before Key, tokens []int32) Key {
-	// Hashed in pieces of fixed size, so that a block of any length needs no memory.
+	// Hashed in pieces of fixed size, so that no block, however long, allocates memory.
 	const piece = 64
 	var bytes [sha256.Size + 4*piece]byte
 	for {

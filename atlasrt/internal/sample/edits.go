@@ -5,22 +5,24 @@ import (
 	"slices"
 )
 
-// Edits are the changes that one sequence makes to single logits, one entry per token, kept up to date as it grows.
+// Edits are the changes that a sequence's bias and penalties make to logits, kept up to date as it grows. There is one entry for each
+// token whose logit changes.
 //
-// The entries mean what op.Sample's mean: z + Bias, then divided (where positive) or multiplied by Factor, then + Offset.
+// An entry changes the logit z as in op.Sample: z + Bias; then divided by Factor where that is positive, else multiplied by it; then
+// + Offset.
 type Edits struct {
-	Token                []int32
-	Bias, Factor, Offset []float32
+	Token                []int32   // the tokens, each once
+	Bias, Factor, Offset []float32 // by entry
 
 	params Params
-	at     map[int32]int // entry of a token
-	counts []int32       // how often each entry's token was generated
-	held   []int32       // tokens that are ruled out
-	before []float32     // their biases without that
+	at     map[int32]int // the entry of a token
+	counts []int32       // by entry: how often the token was generated
+	held   []int32       // tokens that are ruled out until LetGo
+	before []float32     // their biases after LetGo
 }
 
-// NewEdits makes the edits before a sequence generates its first token. A nil *Edits is one without entries: it is what
-// a request gets that has no bias, no penalty and nothing to hold back.
+// NewEdits makes the edits for the first token that a sequence generates. It returns nil where there is no bias, no penalty and nothing
+// to hold back; a nil *Edits has no entries, and its methods may be called.
 //
 // Tokens of hold, the end tokens, are ruled out until LetGo.
 func NewEdits(p Params, prompt, hold []int32) *Edits {
@@ -33,7 +35,7 @@ func NewEdits(p Params, prompt, hold []int32) *Edits {
 	for token := range p.LogitBias {
 		biased = append(biased, token)
 	}
-	slices.Sort(biased) // the order of a map must not reach the device
+	slices.Sort(biased) // so that the order of entries is the same each time
 	for _, token := range biased {
 		e.Bias[e.entry(token)] = p.LogitBias[token]
 	}
@@ -80,7 +82,7 @@ func (e *Edits) LetGo() {
 	e.held = nil
 }
 
-// Len is how many logits change.
+// Len is how many entries there are.
 func (e *Edits) Len() int {
 	if e == nil {
 		return 0
@@ -88,7 +90,7 @@ func (e *Edits) Len() int {
 	return len(e.Token)
 }
 
-// entry is the entry of a token, new ones changing nothing yet.
+// entry is the entry of a token. A new one changes nothing.
 func (e *Edits) entry(token int32) int {
 	i, ok := e.at[token]
 	if !ok {

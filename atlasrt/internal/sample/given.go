@@ -1,15 +1,16 @@
 package sample
 
-// Given is the sampling that somebody asked for: nil where nothing was said, which leaves the model's default.
+// Given is the sampling that a request or a file asks for. Fields are those of Params; nil means that nothing was said, so that the
+// default holds.
 type Given struct {
 	Temperature, TopP, MinP                              *float32
 	RepetitionPenalty, FrequencyPenalty, PresencePenalty *float32
 	TopK                                                 *int32
 	Seed                                                 *int64
-	LogitBias                                            map[int32]float32 // not nil: in place of the default
+	LogitBias                                            map[int32]float32 // replaces the default as a whole
 }
 
-// Over is the defaults with what was given in their place. It may lie out of range: see Params.Validate.
+// Over is the defaults, with what was given in their place. Values may be out of range: see Params.Validate.
 func (g *Given) Over(defaults Params) Params {
 	p := defaults
 	set(&p.Temperature, g.Temperature)
@@ -32,7 +33,7 @@ func set[T any](field *T, given *T) {
 	}
 }
 
-// Penalises tells whether tokens that were seen lose weight.
+// Penalises tells whether a penalty changes the logits of tokens that were seen before.
 func (p *Params) Penalises() bool {
 	return p.RepetitionPenalty != 1 || p.FrequencyPenalty != 0 || p.PresencePenalty != 0
 }

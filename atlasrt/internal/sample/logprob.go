@@ -5,23 +5,23 @@ import "math"
 // Floor stands in for the log-probability of the impossible, because JSON has no -inf. OpenAI's API does the same.
 const Floor = -9999
 
-// Choice is a token and the logarithm of its probability.
+// Choice is a token and its log-probability.
 type Choice struct {
 	Token   int32
-	LogProb float32
+	LogProb float32 // natural logarithm
 }
 
-// TokenLogProb is the log-probability of a chosen token and those of the likeliest ones, best first.
+// TokenLogProb is the log-probability of a chosen token, and those of the likeliest tokens.
 type TokenLogProb struct {
-	Token   int32
-	LogProb float32
-	Top     []Choice
+	Token   int32    // the chosen one
+	LogProb float32  // its log-probability
+	Top     []Choice // the likeliest first
 }
 
-// LogProbs is the log-softmax of raw logits, before bias, penalties and temperature, at chosen and at the top likeliest
-// tokens (the lower id first where two tie).
+// LogProbs is the log-softmax of raw logits, before bias, penalties and temperature: of the chosen token, and of the top likeliest
+// tokens, the lower id first where two tie.
 //
-// Every value is finite and at most 0: what is not a number counts as impossible, the impossible as Floor.
+// Every value is finite, at most 0 and at least Floor, which stands for logits of -inf and for those that are not a number.
 func LogProbs(logits []float32, chosen int32, top int) TokenLogProb {
 	normal := logSumExp(logits)
 	at := func(token int32) float32 {
@@ -60,7 +60,8 @@ func logSumExp(logits []float32) float64 {
 	return float64(most) + math.Log(sum)
 }
 
-// largest finds the n largest logits by insertion: n is small and few tokens of a vocabulary enter.
+// largest finds the n largest logits in descending order. It inserts into a sorted list: n is small, and few tokens of a vocabulary are
+// inserted.
 func largest(logits []float32, n int) []Choice {
 	best := make([]Choice, 0, n)
 	for token, v := range logits {

@@ -1,7 +1,7 @@
 // Package sample says how tokens are chosen: checked parameters, the sparse edits that they make to logits, and
 // log-probabilities.
 //
-// It computes on the host only what the device does not: op.Sample draws the tokens.
+// The tokens themselves are drawn on the device, by op.Sample.
 package sample
 
 import (
@@ -60,7 +60,7 @@ func (p Params) Validate(vocab int32) error {
 	if p.TopK < 0 {
 		return option.Invalid(option.TopK, "is %d, must be at least 0", p.TopK)
 	}
-	for _, token := range slices.Sorted(maps.Keys(p.LogitBias)) { // so that the same one is blamed each time
+	for _, token := range slices.Sorted(maps.Keys(p.LogitBias)) { // so that the same error is reported each time
 		bias := p.LogitBias[token]
 		if token < 0 || token >= vocab {
 			return option.Invalid(option.LogitBias, "names token %d, the vocabulary has %d", token, vocab)

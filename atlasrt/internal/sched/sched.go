@@ -1,12 +1,12 @@
 // Package sched decides what a step computes: which sequences, and how many tokens of each.
 //
-// Batching is continuous: every step takes the next token of each running sequence and fills what is left of its budget
-// with chunks of prompts, so that prompts and generation share one ragged batch. Requests start in the order they came.
-// Where the cache runs out the youngest running sequence gives its blocks up and waits at the head of the queue, to
-// compute its tokens again; what it sampled stays. So the oldest sequence always moves on, and every request ends.
+// Batching is continuous (Yu et al. 2022, Orca). Every step takes the next token of each running sequence, and fills the rest of its budget
+// of rows with chunks of prompts, so that prefill and decode share one ragged batch. Requests start in the order in which they came. Where
+// the cache runs out, the youngest running sequence is preempted: it gives up its blocks and waits at the head of the queue, to compute its
+// tokens again later; the tokens that it sampled stay. So the oldest sequence always advances, and every request ends.
 //
-// A second step can be planned while one is in flight: what it computes follows from counts, and where it needs a token
-// that is still being sampled it says which. A sequence that turns out to have ended is then computed once in vain.
+// A second step can be planned while one is in flight. How many rows it has follows from counts; where it needs a token that is still
+// being sampled, the plan says which sample it is (Chunk.Follows). A sequence that turns out to have ended is then computed once for nothing.
 //
 // There is no clock, goroutine or device here. One goroutine at a time may use a Scheduler.
 package sched
@@ -22,19 +22,19 @@ import (
 
 // Limits bound a step and the queue.
 type Limits struct {
-	BatchTokens   int // rows of a step, at least Sequences
-	Sequences     int // running at once
-	Outputs       int // rows of a step whose logits are wanted, at least Sequences
+	BatchTokens   int // rows of a step; at least Sequences
+	Sequences     int // sequences that run at the same time
+	Outputs       int // rows of a step whose logits are wanted; at least Sequences
 	Context       int // tokens of a prompt and its answer together
-	ChunkTokens   int // most rows of one sequence in a step; 0 is no limit of its own
+	ChunkTokens   int // rows of one sequence in a step; 0: only BatchTokens bounds them
 	Waiting       int // sequences that may wait
-	WaitingTokens int // their tokens, unless one waits alone
+	WaitingTokens int // prompt tokens that may wait; one sequence may always wait alone
 }
 
 // QueueFull is returned by Add while too much waits already.
 type QueueFull struct {
-	Requests, RequestLimit int // waiting, those that were to be added included
-	Tokens, TokenLimit     int // prompt tokens waiting, theirs included
+	Requests, RequestLimit int // sequences that would wait with the new ones, and how many may
+	Tokens, TokenLimit     int // prompt tokens that would wait with the new ones, and how many may
 }
 
 // Error gives what would wait and what may.
@@ -51,7 +51,7 @@ func (e *TooLong) Error() string {
 	return fmt.Sprintf("prompt and max_tokens come to %d tokens, the limit is %d", e.Tokens, e.Limit)
 }
 
-// ErrNoToken is why a sequence failed whose logits held nothing to sample.
+// ErrNoToken is the error of a sequence whose logits leave nothing to sample.
 var ErrNoToken = errors.New("the model's logits are not finite or leave no token to sample")
 
 // Chunk is what a step computes of one sequence: Rows tokens from Start on.
@@ -59,12 +59,12 @@ type Chunk struct {
 	Sequence    *Sequence
 	Start, Rows int
 	Outputs     int  // how many of its last rows need logits: 0, 1 or Rows
-	Sample      bool // the last row is the sequence's last token: the next one is sampled from it
-	Follows     int  // the token, of one row, is the one that the step in flight draws as its sample of this number; -1: it is known
-	Surplus     bool // set by Done: the sequence had ended before, so nothing came of this
+	Sample      bool // the last row is the sequence's last token: the next token is sampled from its logits
+	Follows     int  // the one row's token is sample number Follows of the step in flight; -1: the token is known
+	Surplus     bool // set by Done: the sequence had already ended, so that the result is dropped
 }
 
-// Plan is one step. It holds a sequence once at most, and is valid until the Next after its Done.
+// Plan is one step. It has at most one chunk of each sequence. It is valid until Next is called after its Done.
 type Plan struct {
 	Chunks                 []Chunk
 	Rows, Outputs, Samples int // sums over Chunks
@@ -72,10 +72,10 @@ type Plan struct {
 	waits bool // its logits are read before the next step is planned
 }
 
-// Decode tells whether every chunk is the one last token of its sequence.
+// Decode tells whether every chunk is one row that samples: no chunk belongs to a prompt of several rows.
 func (p *Plan) Decode() bool { return len(p.Chunks) > 0 && p.Rows == p.Samples }
 
-// Results is what came of a plan.
+// Results is what a step gave.
 type Results struct {
 	Tokens []int32 // one for each chunk that samples, in order; negative where there was nothing to sample
 	Err    error   // the whole step failed
@@ -83,10 +83,10 @@ type Results struct {
 
 // Counts are totals since the start.
 type Counts struct {
-	Preemptions                 uint64
-	PromptTokens                uint64 // of sequences that began to run
-	PrefixQueries, PrefixHits   uint64 // of those, looked up in the cache and found
-	Finished, Cancelled, Failed uint64 // sequences
+	Preemptions                 uint64 // times that a running sequence gave up its blocks
+	PromptTokens                uint64 // tokens of prompts that began to run
+	PrefixQueries, PrefixHits   uint64 // prompt tokens looked up in the prefix cache, and those that were found
+	Finished, Cancelled, Failed uint64 // sequences, by how they ended
 }
 
 // Scheduler holds the queue and the running sequences.
@@ -96,8 +96,8 @@ type Scheduler struct {
 	waiting []*Sequence // by age; all are younger than the running ones
 	running []*Sequence // by age
 	plans   [2]Plan
-	planned uint64 // how many plans were given out
-	done    uint64 // how many of them are done
+	planned uint64 // plans that Next has returned
+	done    uint64 // plans that Done has taken
 	plan    *Plan  // the one that is being made
 	stuckAt int    // blocks that were available when the head of the queue did not fit; -1: it was not tried
 	tokens  int    // of waiting sequences
@@ -112,14 +112,15 @@ func New(limits Limits, c *cache.Cache) *Scheduler {
 	return &Scheduler{limits: limits, cache: c, stuckAt: -1}
 }
 
-// Add queues sequences, all or none; their Tokens are prompts. It returns *TooLong or *QueueFull.
+// Add queues sequences, all of them or none; their Tokens are prompts. It returns *TooLong where one can never fit, *QueueFull where too
+// much waits, and another error for a sequence without tokens.
 func (s *Scheduler) Add(sequences ...*Sequence) error {
 	tokens := 0
 	for _, q := range sequences {
 		if len(q.Tokens) == 0 || q.MaxTokens < 1 {
 			return fmt.Errorf("a sequence of %d tokens that generates %d (both must be at least 1)", len(q.Tokens), q.MaxTokens)
 		}
-		// The last token that is generated is never in the cache. The limit comes off first, for max_tokens may be the largest int.
+		// The last token that is generated is never in the cache. The comparison subtracts, because MaxTokens may be the largest int.
 		if limit := min(s.limits.Context, s.cache.Tokens()+1); q.MaxTokens > limit-len(q.Tokens) {
 			return &TooLong{Tokens: len(q.Tokens) + min(q.MaxTokens, math.MaxInt32), Limit: limit}
 		}
@@ -161,8 +162,8 @@ func (s *Scheduler) Cancel(q *Sequence) {
 	}
 }
 
-// Next plans a step; one without chunks means that there is nothing to do, or nothing before the step in flight is done.
-// Plans are done in the order in which they were given, and two at most are in flight.
+// Next plans a step. A plan without chunks means that there is nothing to do, or nothing until the step in flight is done. Call Done for
+// plans in the order in which Next returned them; at most two may be in flight.
 func (s *Scheduler) Next() *Plan {
 	if s.planned-s.done > 1 {
 		panic("BUG: a third plan while two are in flight")
@@ -192,10 +193,10 @@ func (s *Scheduler) Next() *Plan {
 	return s.plan
 }
 
-// flying tells whether a step is in flight.
+// flying tells whether a plan is not done yet.
 func (s *Scheduler) flying() bool { return s.planned > s.done }
 
-// Done takes what came of the oldest plan that is not done.
+// Done takes the results of the oldest plan that is not done: it appends tokens, ends sequences and commits what is written to the cache.
 func (s *Scheduler) Done(plan *Plan, results Results) {
 	if !s.flying() || plan != &s.plans[s.done%2] {
 		panic("BUG: done with a plan that was not next")
@@ -239,8 +240,8 @@ func (s *Scheduler) Waiting() (sequences, tokens int) { return len(s.waiting), s
 // Counts are totals since the start.
 func (s *Scheduler) Counts() Counts { return s.counts }
 
-// extend plans the next token of every sequence that generates, oldest first. Where blocks run out it preempts; it
-// reports false where it may not, because a step is in flight.
+// extend plans the next token of every sequence that decodes, the oldest first. Where blocks run out it preempts the youngest. It reports
+// false where it would have to preempt while a step is in flight, which uses the blocks: then nothing is planned.
 func (s *Scheduler) extend() bool {
 	for i := 0; i < len(s.running); i++ {
 		q := s.running[i]
@@ -253,7 +254,7 @@ func (s *Scheduler) extend() bool {
 			}
 			s.preempt()
 			if i >= len(s.running) {
-				return true // it was the youngest itself
+				return true // q was the youngest and has been preempted
 			}
 		}
 		s.schedule(q, 1)
@@ -261,7 +262,7 @@ func (s *Scheduler) extend() bool {
 	return true
 }
 
-// prefill plans chunks of the running sequences whose tokens are not all computed. Their blocks are reserved.
+// prefill plans chunks of the running sequences that have several tokens to compute. Their blocks were reserved when they started.
 func (s *Scheduler) prefill() {
 	for _, q := range s.running {
 		if q.remaining() > 1 {
@@ -270,8 +271,8 @@ func (s *Scheduler) prefill() {
 	}
 }
 
-// admit starts waiting sequences in order while the head of the queue fits whole and leaves a block for each running
-// one to grow into.
+// admit starts waiting sequences in order, as long as the cache has blocks for all tokens of the next one and one more block for each
+// running sequence to grow into.
 func (s *Scheduler) admit() {
 	for len(s.waiting) > 0 && len(s.running) < s.limits.Sequences && s.plan.Rows < s.limits.BatchTokens {
 		if s.cache.Available() <= s.stuckAt {
@@ -309,11 +310,11 @@ func (s *Scheduler) admit() {
 	}
 }
 
-// roomTokens is how far a sequence can grow before its slices grow: most answers are shorter, and room for the longest
-// context in every sequence would be wasted.
+// roomTokens is how many tokens a sequence has room for beyond its prompt before its slices are reallocated. Most answers are shorter, and
+// room for the longest context in every sequence would be wasted.
 const roomTokens = 4096
 
-// schedule plans up to rows tokens of q, as far as the budgets of the step go.
+// schedule plans up to so many rows of q, as far as the step's budgets of rows and of logits allow.
 func (s *Scheduler) schedule(q *Sequence, rows int) {
 	start := q.computed()
 	rows = min(rows, s.limits.BatchTokens-s.plan.Rows)
@@ -369,7 +370,7 @@ func (s *Scheduler) dequeue(i int) {
 	}
 }
 
-// end finishes a running sequence. Its blocks come back after the step in flight.
+// end finishes a running sequence. Its blocks can be taken again after the step in flight.
 func (s *Scheduler) end(q *Sequence, finish Finish, err error) {
 	i := slices.Index(s.running, q)
 	s.running = slices.Delete(s.running, i, i+1)

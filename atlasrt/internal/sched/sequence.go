@@ -9,41 +9,41 @@ import (
 // Finish is how a sequence ended.
 type Finish int
 
-// A sequence is Unfinished until it sampled an end token, reached its limit, was cancelled, or its step failed.
+// How a sequence ended.
 const (
-	Unfinished Finish = iota
-	Stop
-	Length
-	Cancelled
-	Failed
+	Unfinished Finish = iota // it waits or runs
+	Stop                     // it sampled one of its end tokens
+	Length                   // it generated MaxTokens tokens
+	Cancelled                // Cancel was called
+	Failed                   // its step failed, or there was nothing to sample
 )
 
 // Sequence is one request as the scheduler sees it.
 type Sequence struct {
-	Tokens    []int32 // the prompt, and behind it what was generated
-	MaxTokens int     // to generate, at least 1
+	Tokens    []int32 // the prompt, followed by what was generated
+	MaxTokens int     // most tokens to generate, at least 1
 	End       []int32 // tokens that end it
-	Score     bool    // logits are wanted at every token of the prompt
-	Waits     bool    // no step is planned behind one that samples for it: its logits are read first
-	Salt      string  // prefixes are shared with sequences of the same salt
-	Tag       int     // the caller's own
+	Score     bool    // the logits of every token of the prompt are wanted
+	Waits     bool    // the host reads its logits after each sample: no step is planned until it has
+	Salt      string  // prefixes are shared among sequences with the same salt
+	Tag       int     // for the caller; the scheduler does not read it
 
-	prompt int
-	cached int
+	prompt int // tokens of the prompt
+	cached int // of them, found in the cache
 	finish Finish
 	err    error
 	blocks *cache.Sequence // nil until it first runs
 
 	// Of steps in flight:
 	ahead   int  // tokens that they compute
-	pending bool // the token behind the last one is being sampled
-	sample  int  // which sample of the newest step it is
+	pending bool // the token after the last one is being sampled
+	sample  int  // its number among the samples of the newest step
 }
 
 // Prompt is how many of Tokens were the prompt.
 func (s *Sequence) Prompt() int { return s.prompt }
 
-// Generated are the tokens behind the prompt.
+// Generated are the tokens after the prompt.
 func (s *Sequence) Generated() []int32 { return s.Tokens[s.prompt:] }
 
 // Cached is how many tokens of the prompt were found in the cache when the sequence first ran.
@@ -63,22 +63,22 @@ func (s *Sequence) length() int {
 	return len(s.Tokens)
 }
 
-// computed is how many tokens are computed, or are being.
+// computed is how many tokens are computed or being computed.
 func (s *Sequence) computed() int { return s.blocks.Committed() + s.ahead }
 
 // remaining is how many tokens no step computes yet.
 func (s *Sequence) remaining() int { return s.length() - s.computed() }
 
-// full tells whether the token that is being sampled is the last one, whatever it will be.
+// full tells whether MaxTokens is reached with the token that is being sampled.
 func (s *Sequence) full() bool { return s.length()-s.prompt >= s.MaxTokens }
 
-// leave books a chunk that is on its way, and which sample of its step its token is, if it has one.
+// leave notes that a step in flight computes chunk c. sample is the number of its sample in the step, where it has one.
 func (s *Sequence) leave(c Chunk, sample int) {
 	s.ahead += c.Rows
 	s.pending, s.sample = c.Sample, sample
 }
 
-// land books a chunk that has come back. A token that it sampled is still pending where a later chunk left behind it.
+// land notes that the step of chunk c is done. A token stays pending where a later step, which samples the next one, is in flight.
 func (s *Sequence) land(c Chunk) {
 	s.ahead -= c.Rows
 	s.pending = s.pending && s.ahead > 0
@@ -87,7 +87,7 @@ func (s *Sequence) land(c Chunk) {
 // scoring tells whether the logits of the prompt are still wanted.
 func (s *Sequence) scoring() bool { return s.Score && s.length() == s.prompt }
 
-// most is how many tokens are ever in the cache at once: the last one generated is not computed.
+// most is how many tokens can be in the cache at the end: the last token that is generated is never computed.
 func (s *Sequence) most() int { return len(s.Tokens) + s.MaxTokens - 1 }
 
 // append takes a sampled token and tells whether it ends the sequence.

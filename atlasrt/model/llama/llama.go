@@ -1,5 +1,5 @@
-// Package llama is the Llama family and those that differ from it by their config alone: Mistral (a sliding window) and
-// Qwen2 (biases on queries, keys and values). Source: https://arxiv.org/abs/2302.13971.
+// Package llama is the Llama family, and two families that differ from it by their config alone: Mistral (a sliding window) and
+// Qwen2 (biases on queries, keys and values). Source: Touvron et al. 2023, https://arxiv.org/abs/2302.13971.
 package llama
 
 import (
@@ -15,7 +15,7 @@ func ReadConfig(file string, data []byte, modelType string) (*Config, error) {
 	return nn.Read(file, data, &Config{defaults(modelType)})
 }
 
-// New loads a model.
+// New places the weights that src gives and returns the model. Errors stay in src.
 func New(ops nn.Ops, src model.Source, c *Config, limits model.Limits) model.Model {
 	options := nn.AttentionOptions{
 		QKVBias: c.AttentionBias || c.ModelType == "qwen2",

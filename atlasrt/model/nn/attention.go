@@ -7,7 +7,8 @@ import (
 	"github.com/atlas-inference/atlas/atlasrt/op"
 )
 
-// Attention is grouped-query attention over the paged cache.
+// Attention is grouped-query attention over the paged cache: several query heads share a key head and a value head.
+// Source: Ainslie et al. 2023, https://arxiv.org/abs/2305.13245.
 type Attention struct {
 	qkv, out     Linear
 	qNorm, kNorm op.Ptr
@@ -19,8 +20,8 @@ type Attention struct {
 
 // AttentionOptions are what families differ in.
 type AttentionOptions struct {
-	QKVBias, OutBias bool
-	QKNorm           bool
+	QKVBias, OutBias bool // the projections have biases: of queries, keys and values; of the output
+	QKNorm           bool // each query head and key head is normalised before it is rotated
 }
 
 // NewAttention loads the attention of one layer; prefix is "model.layers.0.self_attn.".
@@ -45,7 +46,8 @@ func NewAttention(src model.Source, c *Config, layer int32, prefix string, o Att
 	return a
 }
 
-// Forward attends from what norm makes of the blocks before, and adds the result to the sum of blocks in w. w.Angles must be the step's.
+// Forward adds attention(norm(h)) to h, the residual stream in w. In this order: the projections of queries, keys and values, rotation by
+// the step's w.Angles and the store to the cache, attention over the cache, and the output projection.
 func (a *Attention) Forward(ops Ops, q op.Stream, in *model.Inputs, cache model.Cache, rope Rope, norm Norm, w *Workspace) {
 	a.qkv.ForwardNormed(ops, q, w.QKV, norm, in.Rows, w)
 	ops.RotaryCache(q, op.RotaryCache{

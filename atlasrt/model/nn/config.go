@@ -1,5 +1,7 @@
-// Package nn holds the parts that model families are made of. A part owns its weights and queues its launches; it owns
-// no memory for activations, which come from a Workspace.
+// Package nn holds the parts that model families are made of, and the settings that their configs share.
+//
+// A part owns its weights and queues its launches. It owns no memory for activations: that comes from a Workspace. The residual stream h
+// is the embedding plus the outputs of all blocks so far; each block reads it through a norm and adds its output to it.
 package nn
 
 import (
@@ -7,34 +9,34 @@ import (
 	"fmt"
 )
 
-// Config is what the pre-norm decoders have in common, by the names of a HuggingFace config.json. The tag `null` is what
-// null means where a class allows it.
+// Config is what the pre-norm decoders have in common, by the names of a HuggingFace config.json. The tag `null` says what a null
+// in the file means; a setting without the tag may not be null.
 type Config struct {
-	ModelType        string   `json:"model_type"`
-	Hidden           int32    `json:"hidden_size"`
-	Layers           int32    `json:"num_hidden_layers"`
-	Heads            int32    `json:"num_attention_heads"`
-	KVHeads          int32    `json:"num_key_value_heads" null:"0"` // 0: as many as Heads
-	HeadDim          int32    `json:"head_dim" null:"0"`            // 0: Hidden/Heads
-	Intermediate     int32    `json:"intermediate_size"`
-	Vocab            int32    `json:"vocab_size"`
-	MaxPositions     int32    `json:"max_position_embeddings"`
-	Eps              float32  `json:"rms_norm_eps"`
-	Tied             bool     `json:"tie_word_embeddings" null:"false"`
-	Activation       string   `json:"hidden_act"`
-	AttentionBias    bool     `json:"attention_bias" null:"false"`
-	MLPBias          bool     `json:"mlp_bias" null:"false"`
-	SlidingWindow    *int32   `json:"sliding_window"`
-	UseSlidingWindow *bool    `json:"use_sliding_window" null:"false"`
-	MaxWindowLayers  int32    `json:"max_window_layers"`
-	LayerTypes       []string `json:"layer_types"`
+	ModelType        string   `json:"model_type"`                       // "llama", "qwen3", …
+	Hidden           int32    `json:"hidden_size"`                      // columns of the residual stream
+	Layers           int32    `json:"num_hidden_layers"`                // each an attention and a feed-forward block
+	Heads            int32    `json:"num_attention_heads"`              // query heads
+	KVHeads          int32    `json:"num_key_value_heads" null:"0"`     // key heads, and as many value heads; 0: as many as Heads
+	HeadDim          int32    `json:"head_dim" null:"0"`                // elements of a head; 0: Hidden/Heads
+	Intermediate     int32    `json:"intermediate_size"`                // columns of the gate and of the up projection
+	Vocab            int32    `json:"vocab_size"`                       // token ids
+	MaxPositions     int32    `json:"max_position_embeddings"`          // the longest context that the model is meant for
+	Eps              float32  `json:"rms_norm_eps"`                     // of every norm
+	Tied             bool     `json:"tie_word_embeddings" null:"false"` // the embedding is the output matrix, too
+	Activation       string   `json:"hidden_act"`                       // of the gate: only silu is served
+	AttentionBias    bool     `json:"attention_bias" null:"false"`      // the projections of attention have biases
+	MLPBias          bool     `json:"mlp_bias" null:"false"`            // the projections of the dense network have biases
+	SlidingWindow    *int32   `json:"sliding_window"`                   // positions that a token sees, itself included; nil: all
+	UseSlidingWindow *bool    `json:"use_sliding_window" null:"false"`  // whether SlidingWindow is in force
+	MaxWindowLayers  int32    `json:"max_window_layers"`                // the first layers, which have no window: see LaterWindows
+	LayerTypes       []string `json:"layer_types"`                      // by layer: full_attention or sliding_attention
 	Rotary
 
-	Windows  Windows           `json:"-"` // of the family's class
-	Inherent map[string]string `json:"-"` // settings of kindred models, with the JSON value that says what this family does anyway
-	Assumed  []string          `json:"-"` // what was taken for granted, for people
+	Windows  Windows           `json:"-"` // the rule of the family's configuration class
+	Inherent map[string]string `json:"-"` // keys that may be given with this JSON value alone, since the family always does so
+	Assumed  []string          `json:"-"` // sentences about what the file leaves open and how it was read
 
-	known, ignored []string // keys
+	known, ignored []string // keys: those that have a field, and those of them that have no effect here
 }
 
 // Complete fills what a config may leave out and checks every number that sizes depend on.

@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// family is a config that holds a Config.
+// family is a family's config, which embeds Config.
 type family interface {
 	Complete() error
 	base() *Config
@@ -20,11 +20,11 @@ type family interface {
 
 func (c *Config) base() *Config { return c }
 
-// Read decodes a config.json into a family's config, which holds the defaults of its configuration class, and checks it.
-// file names the settings in errors.
+// Read decodes a config.json into a family's config and checks it. The config comes with the defaults of the family's class, which stay
+// where the file has no value. Errors begin with file.
 //
-// Null is nil in a pointer or slice and what the tag `null` says elsewhere; without one it is refused, as transformers
-// does. A number may be written as 32.0 or "32"; a text is noted in Assumed.
+// Null becomes nil in a pointer or slice, and what the tag `null` says elsewhere; without the tag it is refused, as in transformers. A
+// number may be written as 32.0 or "32"; where it is a text, Assumed says so.
 func Read[C family](file string, data []byte, config C) (C, error) {
 	err := read(data, config)
 	if err != nil {
@@ -61,23 +61,23 @@ func read(data []byte, config family) error {
 	return err
 }
 
-// Keys lists the settings that the family knows, those of objects inside as "object.key", but for those that have no effect.
+// Keys lists the keys of config.json that this family reads; "object.key" is one inside an object. Keys without effect are left out.
 func (c *Config) Keys() []string {
 	return slices.DeleteFunc(slices.Clone(c.known), func(key string) bool { return slices.Contains(c.ignored, key) })
 }
 
-// assume notes what was taken for granted.
+// assume notes how something was read that the file leaves open.
 func (c *Config) assume(format string, arguments ...any) {
 	c.Assumed = append(c.Assumed, fmt.Sprintf(format, arguments...))
 }
 
-// respeller gives values the types of the fields they are for.
+// respeller converts decoded JSON to the types of the fields, where the file spells a value otherwise than Go would.
 type respeller struct {
 	config   *Config
 	problems []error
 }
 
-// object gives the values that have a field, and notes the fields' keys as known.
+// object converts the values of one JSON object that have a field in t, and notes the keys of all fields as known.
 func (r *respeller) object(values map[string]any, t reflect.Type, prefix string) map[string]any {
 	known := map[string]any{}
 	for key, field := range fields(t) {
@@ -175,7 +175,7 @@ func (r *respeller) convert(value any, t reflect.Type, key string) (any, error) 
 	panic("BUG: a setting of type " + t.String())
 }
 
-// number reads a finite number, also one that stands in a text.
+// number reads a finite number; it may be written as a text.
 func number(value any) (float64, bool) {
 	text, _ := value.(string)
 	if n, ok := value.(json.Number); ok {

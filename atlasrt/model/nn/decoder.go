@@ -7,7 +7,8 @@ import (
 	"github.com/atlas-inference/atlas/atlasrt/op"
 )
 
-// Decoder is the pre-norm transformer that Llama, Qwen3 and their kin share: h += attention(norm(h)); h += feed(norm(h)).
+// Decoder is the pre-norm transformer that the Llama and Qwen families share. For each layer h += attention(norm(h)), then
+// h += feed(norm(h)); the logits are head·norm(h).
 type Decoder struct {
 	ops       Ops
 	config    *Config
@@ -19,7 +20,7 @@ type Decoder struct {
 	work      *Workspace
 }
 
-// Layer is one block of a Decoder.
+// Layer is an attention block and a feed-forward block, each with the norm that it reads the residual stream through.
 type Layer struct {
 	AttentionNorm Norm
 	Attention     Attention
@@ -27,7 +28,8 @@ type Layer struct {
 	Feed          FeedForward
 }
 
-// NewDecoder loads a decoder whose layers differ by attention options and by what feed makes for each.
+// NewDecoder places the weights of a decoder. feed makes the feed-forward block of each layer, whose tensors have names that begin with
+// prefix ("model.layers.0.mlp."). mixture is the shape of layers with experts, nil where there are none.
 func NewDecoder(ops Ops, src model.Source, c *Config, o AttentionOptions, mixture *MixtureConfig, limits model.Limits,
 	feed func(layer int32, prefix string) FeedForward) *Decoder {
 	d := &Decoder{
@@ -65,7 +67,7 @@ func (d *Decoder) Layout() model.Layout {
 
 // Forward implements model.Model.
 func (d *Decoder) Forward(q op.Stream, in *model.Inputs) {
-	w := *d.work // in a copy, buffers can trade places
+	w := *d.work // a copy, since fused kernels swap two of its buffers (see Workspace.Sum) and every step starts alike
 	d.ops.Embedding(q, op.Embedding{Out: w.Residual, IDs: in.Tokens, W: d.embedding, Rows: in.Rows})
 	d.rope.Angles(d.ops, q, in, w.Angles)
 	for i := range d.layers {

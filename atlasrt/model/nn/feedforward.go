@@ -7,8 +7,8 @@ import (
 	"github.com/atlas-inference/atlas/atlasrt/op"
 )
 
-// FeedForward works on each row alone: on what norm makes of the blocks before. The result joins the sum of blocks in w, of
-// which next makes what the block after it works on.
+// FeedForward is a block that works on each row by itself: h += feed(norm(h)), where h is the residual stream in w. next is the norm of
+// the block behind it, which a fused kernel may compute as well.
 type FeedForward interface {
 	Forward(q op.Stream, norm, next Norm, rows int32, w *Workspace)
 }
@@ -20,7 +20,7 @@ type MLP struct {
 	intermediate int32
 }
 
-// NewMLP loads the dense network of one layer; prefix is "model.layers.0.mlp.".
+// NewMLP places the dense network of one layer; prefix is "model.layers.0.mlp.".
 func NewMLP(ops Ops, src model.Source, c *Config, prefix string) *MLP {
 	return &MLP{
 		ops: ops,
@@ -38,7 +38,8 @@ func (m *MLP) Forward(q op.Stream, norm, _ Norm, rows int32, w *Workspace) {
 	m.down.ForwardAdded(m.ops, q, w.Gated, rows, w)
 }
 
-// gate leaves silu(gate(x))·up(x) in w.Gated, in as few launches as the kernel set has.
+// gate leaves silu(gate(x))·up(x) in w.Gated, where x = norm(h). It tries kernels in this order: norm, product and gate in one launch;
+// a norm, then product and gate in one; and each by itself.
 func (m *MLP) gate(q op.Stream, norm Norm, rows int32, w *Workspace) {
 	matrix, whole := m.up.whole()
 	if whole {
@@ -68,11 +69,13 @@ type Mixture struct {
 
 // MixtureConfig is the shape of a mixture.
 type MixtureConfig struct {
-	Experts, TopK, Intermediate int32
-	Normalise                   bool
+	Experts      int32 // of a layer
+	TopK         int32 // chosen for a row
+	Intermediate int32 // columns of an expert's gate and of its up projection
+	Normalise    bool  // the weights of a row's experts are divided by their sum
 }
 
-// NewMixture loads the router and the experts of one layer; prefix is "model.layers.0.mlp.".
+// NewMixture places the router and the experts of one layer; prefix is "model.layers.0.mlp.".
 func NewMixture(ops MoEOps, src model.Source, hidden int32, c MixtureConfig, prefix string) *Mixture {
 	m := &Mixture{
 		ops:     ops,
@@ -116,7 +119,8 @@ func (m *Mixture) Forward(q op.Stream, norm, next Norm, rows int32, w *Workspace
 	w.apart = true
 }
 
-// gate leaves the picks in the lists of w, and silu(gate(x))·up(x) of each in w.Gated.
+// gate routes each row to experts, and leaves silu(gate(x))·up(x) of each choice in w.Gated. It takes one launch where the kernel set has
+// one for norm, router and experts together.
 func (m *Mixture) gate(q op.Stream, norm Norm, rows int32, w *Workspace) {
 	if router, whole := m.router.whole(); whole {
 		in, residual, sum := w.operands()
@@ -133,7 +137,7 @@ func (m *Mixture) gate(q op.Stream, norm Norm, rows int32, w *Workspace) {
 	m.ops.ExpertUp(q, op.ExpertUp{Out: w.Gated, In: w.Normed, IDs: w.ExpertIDs, Order: w.ExpertOrder, Starts: w.ExpertStarts, W: m.up, Rows: rows, TopK: m.topK})
 }
 
-// route leaves the experts' input in w.Normed and who gets it in the lists of w.
+// route leaves the experts' input in w.Normed, and the choices of experts in the Expert lists of w.
 func (m *Mixture) route(q op.Stream, norm Norm, rows int32, w *Workspace) {
 	if matrix, whole := m.router.whole(); whole {
 		in, residual, sum := w.operands()

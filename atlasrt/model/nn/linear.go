@@ -5,8 +5,8 @@ import (
 	"github.com/atlas-inference/atlas/atlasrt/op"
 )
 
-// Linear is several projections of one input whose outputs lie side by side. Neighbours that a checkpoint stores in the
-// same scheme are one matrix, so that the input is read once.
+// Linear is several projections of one input, such as queries, keys and values. Their outputs lie side by side in a row. Neighbours that
+// a checkpoint stores in the same scheme become one matrix, so that one launch computes them.
 type Linear struct {
 	pieces []piece
 	rows   int32 // outputs of all pieces
@@ -15,10 +15,10 @@ type Linear struct {
 type piece struct {
 	weight op.Weight
 	bias   op.Ptr
-	offset int32 // columns before it
+	offset int32 // columns of the output before this piece's
 }
 
-// at is where a piece's outputs of the first row begin.
+// at is the address of a piece's first output in the first row.
 func (p piece) at(out op.Ptr, act op.DType) op.Ptr { return out + op.Ptr(int64(p.offset)*act.Bytes()) }
 
 // NewLinear loads name.weight, and name.bias where biased, of each part over cols inputs.
@@ -48,13 +48,15 @@ func suffixed(parts []model.Part, suffix string) []model.Part {
 	return named
 }
 
-// whole is the matrix of a Linear that is one, without bias.
+// whole is the one matrix of a Linear that has no bias; false where there are several or a bias.
 func (l Linear) whole() (w op.Weight, ok bool) {
 	p := l.pieces[0]
 	return p.weight, len(l.pieces) == 1 && p.bias == 0
 }
 
-// ForwardNormed is Forward of what norm makes of the blocks before. Each piece normalises for itself where it can, which takes less than a launch.
+// ForwardNormed is Forward of norm(h), where h is the residual stream in w. Where the kernel set has a launch for norm and product
+// together, every piece normalises again: that takes less time than a launch of its own. From the first piece without one, the norm is
+// a launch.
 func (l Linear) ForwardNormed(ops Ops, q op.Stream, out op.Ptr, norm Norm, rows int32, w *Workspace) {
 	for ; len(l.pieces) > 0 && !w.ready; l.pieces = l.pieces[1:] {
 		p := l.pieces[0]
@@ -72,7 +74,8 @@ func (l Linear) ForwardNormed(ops Ops, q op.Stream, out op.Ptr, norm Norm, rows 
 	}
 }
 
-// ForwardAdded adds the product of rows of in to w.Residual, or leaves it in w.X for the next norm to add.
+// ForwardAdded is the end of a block: it adds the product of rows of in to w.Residual where a kernel can, and else leaves it in w.X, which
+// the next norm adds.
 func (l Linear) ForwardAdded(ops Ops, q op.Stream, in op.Ptr, rows int32, w *Workspace) {
 	if p := l.pieces[0]; len(l.pieces) == 1 && ops.LinearAdd(q, op.LinearAdd{Out: w.Residual, In: in, Bias: p.bias, W: p.weight, Rows: rows, OutPitch: l.rows}) {
 		return
@@ -81,7 +84,7 @@ func (l Linear) ForwardAdded(ops Ops, q op.Stream, in op.Ptr, rows int32, w *Wor
 	w.apart = true
 }
 
-// Forward multiplies rows rows of in into out, whose rows hold all outputs of all pieces.
+// Forward multiplies rows of in, each as long as the matrices have columns, and writes rows of out, which hold the outputs of all pieces.
 func (l Linear) Forward(ops op.Core, q op.Stream, out, in op.Ptr, rows int32, act op.DType) {
 	for _, p := range l.pieces {
 		ops.Linear(q, op.Linear{Out: p.at(out, act), In: in, Bias: p.bias, W: p.weight, Rows: rows, OutPitch: l.rows})

@@ -7,26 +7,26 @@ import (
 	"github.com/atlas-inference/atlas/atlasrt/op"
 )
 
-// Rotary is a config's rotary position embedding, in any spelling: rope_theta with rope_scaling, or rope_parameters; the part
-// of a head that turns as a factor or a number of elements.
+// Rotary is a config's rotary position embedding, in every spelling that published files have: rope_theta with rope_scaling, or
+// rope_parameters. Where only a part of each head is rotated, its size is a share of the head or a number of elements.
 type Rotary struct {
-	Theta      float64     `json:"rope_theta"`
-	Partial    *float64    `json:"partial_rotary_factor"`
-	Percent    *float64    `json:"rotary_pct"`
-	RotaryDim  *int32      `json:"rotary_dim"`
-	Original   *float64    `json:"original_max_position_embeddings"`
-	Scaling    *Scaling    `json:"rope_scaling"`
-	Parameters *Parameters `json:"rope_parameters"`
+	Theta      float64     `json:"rope_theta"`                       // base of the frequencies
+	Partial    *float64    `json:"partial_rotary_factor"`            // share of a head that is rotated
+	Percent    *float64    `json:"rotary_pct"`                       // the same, by its older name
+	RotaryDim  *int32      `json:"rotary_dim"`                       // the same, in elements
+	Original   *float64    `json:"original_max_position_embeddings"` // the context that the model was first trained with, in tokens
+	Scaling    *Scaling    `json:"rope_scaling"`                     // transformers before 5
+	Parameters *Parameters `json:"rope_parameters"`                  // transformers 5
 
-	settled Scaling
-	kind    string // of settled: a key of scalingKeys
-	dims    int32  // elements of a head that turn
+	settled Scaling // what Complete made of Scaling or Parameters
+	kind    string  // type of settled: a key of scalingKeys
+	dims    int32   // elements of a head that are rotated
 }
 
-// Dims is how many elements of a head turn, the first ones.
+// Dims is how many elements of a head are rotated: the first ones.
 func (r *Rotary) Dims() int32 { return r.dims }
 
-// Frequencies are the angles per position of Dims/2 pairs, and the factor of cosines and sines.
+// Frequencies are the angles per position, in radians, of Dims/2 pairs of elements, and the factor of cosines and sines.
 // Sources: Su et al. 2021; Peng et al. 2023 (YaRN), https://arxiv.org/abs/2309.00071.
 func (r *Rotary) Frequencies() (frequency []float32, scale float32) {
 	s := &r.settled
@@ -46,14 +46,14 @@ func (r *Rotary) Frequencies() (frequency []float32, scale float32) {
 	return frequency, float32(r.scale())
 }
 
-// Rope is placed frequencies.
+// Rope is the frequencies on the device.
 type Rope struct {
 	frequency op.Ptr
-	Pairs     int32
+	Pairs     int32 // of elements that are rotated in each head
 	scale     float32
 }
 
-// NewRope places the frequencies. A checkpoint that carries factors of its own (GGUF's rope_freqs.weight) divides them.
+// NewRope places the frequencies. Those of a checkpoint that has factors (GGUF's rope_freqs.weight) are divided by them.
 func NewRope(src model.Source, r *Rotary) Rope {
 	frequency, scale := r.Frequencies()
 	for i, f := range src.Values("rope_freqs.weight", r.dims/2) {

@@ -9,38 +9,39 @@ import (
 	"strings"
 )
 
-// Scaling stretches rotary frequencies for contexts longer than those of the first training.
+// Scaling lowers rotary frequencies, so that a model serves contexts longer than those it was first trained with. Which fields count
+// depends on the type: see scalingKeys. A nil field is one that the file does not give.
 type Scaling struct {
-	Type    *string  `json:"rope_type"`
-	OldType *string  `json:"type"`
-	Theta   *float64 `json:"rope_theta"`
-	Partial *float64 `json:"partial_rotary_factor"`
-	Mrope   []int32  `json:"mrope_section"` // of time, height and width, which are one for text
+	Type    *string  `json:"rope_type"`             // default, linear, dynamic, llama3 or yarn
+	OldType *string  `json:"type"`                  // the same, by its older name
+	Theta   *float64 `json:"rope_theta"`            // in place of Rotary.Theta
+	Partial *float64 `json:"partial_rotary_factor"` // in place of Rotary.Partial
+	Mrope   []int32  `json:"mrope_section"`         // pairs for time, height and width, whose positions are equal in text
 
-	Factor           *float64 `json:"factor"`
-	LowFrequency     *float64 `json:"low_freq_factor"`
-	HighFrequency    *float64 `json:"high_freq_factor"`
-	OriginalPosition *float64 `json:"original_max_position_embeddings"`
-	BetaFast         *float64 `json:"beta_fast"`
-	BetaSlow         *float64 `json:"beta_slow"`
-	AttentionFactor  *float64 `json:"attention_factor"`
-	Mscale           *float64 `json:"mscale"`
-	MscaleAllDim     *float64 `json:"mscale_all_dim"`
-	Truncate         *bool    `json:"truncate" null:"false"`
-	Extrapolation    *float64 `json:"extrapolation_factor"` // share of the unstretched frequency that YaRN keeps
+	Factor           *float64 `json:"factor"`                           // how much longer contexts are
+	LowFrequency     *float64 `json:"low_freq_factor"`                  // llama3: pairs that turn less often in the first context are stretched in full
+	HighFrequency    *float64 `json:"high_freq_factor"`                 // llama3: pairs that turn more often are not stretched
+	OriginalPosition *float64 `json:"original_max_position_embeddings"` // the first context, in tokens
+	BetaFast         *float64 `json:"beta_fast"`                        // yarn: as HighFrequency
+	BetaSlow         *float64 `json:"beta_slow"`                        // yarn: as LowFrequency
+	AttentionFactor  *float64 `json:"attention_factor"`                 // yarn: of cosines and sines; nil: it follows from Factor
+	Mscale           *float64 `json:"mscale"`                           // yarn: with MscaleAllDim, where AttentionFactor is not given
+	MscaleAllDim     *float64 `json:"mscale_all_dim"`                   // see Mscale
+	Truncate         *bool    `json:"truncate" null:"false"`            // yarn: pairs where stretching begins and ends are rounded to whole ones
+	Extrapolation    *float64 `json:"extrapolation_factor"`             // yarn: share of the unstretched frequency that is kept
 }
 
 // Parameters is rope_parameters of transformers 5: a Scaling, or one for each kind of layer.
 type Parameters struct {
 	Scaling
-	Full    *Scaling `json:"full_attention"`
-	Sliding *Scaling `json:"sliding_attention"`
+	Full    *Scaling `json:"full_attention"`    // of layers without a window
+	Sliding *Scaling `json:"sliding_attention"` // of layers with one
 }
 
 // always are the keys that every type of scaling uses.
 const always = "rope_type type rope_theta partial_rotary_factor mrope_section"
 
-// scalingKeys are what each type of scaling uses besides.
+// scalingKeys are the further keys that each type of scaling uses.
 var scalingKeys = map[string]string{
 	"default": "",
 	"dynamic": "factor original_max_position_embeddings", // the factor counts beyond the original context only
@@ -49,7 +50,7 @@ var scalingKeys = map[string]string{
 	"yarn":    "factor original_max_position_embeddings beta_fast beta_slow attention_factor mscale mscale_all_dim truncate extrapolation_factor",
 }
 
-// scaling finds the object that counts: rope_scaling where it says anything, else rope_parameters.
+// scaling finds the object that is in force: rope_scaling where it is not empty, else rope_parameters.
 func (c *Config) scaling() (s *Scaling, name string, err error) {
 	p := c.Rotary.Parameters
 	if s := c.Rotary.Scaling; s != nil && !reflect.ValueOf(*s).IsZero() {
@@ -71,7 +72,7 @@ func (c *Config) scaling() (s *Scaling, name string, err error) {
 	return &p.Scaling, "rope_parameters.", nil
 }
 
-// completeRotary settles type, base, dimensions and scaling, and checks them.
+// completeRotary decides on type, base, dimensions and scaling, and checks them.
 func (c *Config) completeRotary() error {
 	r := &c.Rotary
 	s, object, err := c.scaling()
@@ -125,7 +126,7 @@ func (c *Config) completeRotary() error {
 	return c.completeScaling(object)
 }
 
-// completeDims settles how many elements of a head turn.
+// completeDims decides how many elements of a head are rotated. inside is the share that the object of the scaling gives.
 func (c *Config) completeDims(inside *float64) error {
 	r := &c.Rotary
 	r.dims = c.HeadDim
@@ -153,7 +154,7 @@ func (c *Config) completeDims(inside *float64) error {
 	return nil
 }
 
-// original is the context of the first training. A key beside the object outweighs the one inside.
+// original is the context that the model was first trained with, in tokens. A key beside the object outweighs the one inside.
 func (r *Rotary) original(s *Scaling, longest int32) float64 {
 	for _, n := range []*float64{r.Original, s.OriginalPosition} {
 		if n != nil {
@@ -245,7 +246,8 @@ func (r *Rotary) scale() float64 {
 	return magnitude(1)
 }
 
-// llama3 keeps short waves, stretches long ones, and blends between.
+// llama3 is one frequency as Llama 3.1 scales it: short wavelengths stay, long ones are stretched by Factor, and between the two bounds
+// both are blended. w is in radians per position.
 func (s *Scaling) llama3(w float64) float64 {
 	wave := 2 * math.Pi / w
 	switch {
@@ -258,8 +260,8 @@ func (s *Scaling) llama3(w float64) float64 {
 	return (1-blend)*w / *s.Factor + blend*w
 }
 
-// yarn stretches the pairs that turn less than BetaSlow times in the original context and keeps those that turn more
-// than BetaFast times.
+// yarn is the frequency of one pair as YaRN scales it (section 3.2 of the paper). A pair that turns less than BetaSlow times in the
+// original context is stretched, one that turns more than BetaFast times stays, and between them both are blended by the pair's number.
 func (s *Scaling) yarn(w float64, pair int, dims int32, theta float64) float64 {
 	d := float64(dims)
 	turns := func(beta float64) float64 {

@@ -8,8 +8,8 @@ import (
 	"slices"
 )
 
-// unserved lists settings of kindred models that change the mathematics, with the values, as JSON, that change nothing; nil
-// stands for what Python counts as false. Null never changes anything.
+// unserved lists settings of similar models that change the result and that no family here serves. With each stand the values, as JSON,
+// that change nothing; nil stands for everything that Python counts as false. Null never changes anything.
 var unserved = map[string][]string{
 	"attn_logit_softcapping":          nil, // Gemma 2, Grok
 	"final_logit_softcapping":         nil,
@@ -66,8 +66,8 @@ var unservedScaling = map[string][]string{
 	"llama_4_scaling_beta": nil,
 }
 
-// refuseUnserved refuses settings that are known to change the mathematics and have no effect here. It gives those that
-// are there and change nothing.
+// refuseUnserved is an error for each setting of unserved whose value would change the result. It returns the keys of those settings
+// whose value changes nothing.
 func refuseUnserved(values map[string]any, c *Config) (neutral []string, err error) {
 	var problems []error
 	check := func(values map[string]any, prefix string, table map[string][]string) {
@@ -90,7 +90,7 @@ func refuseUnserved(values map[string]any, c *Config) (neutral []string, err err
 	return neutral, errors.Join(problems...)
 }
 
-// inherent reports whether a setting says what the family does anyway.
+// inherent reports whether a setting asks for what the family always does.
 func (c *Config) inherent(key string, value any) bool {
 	text, ok := c.Inherent[key]
 	return ok && equal(value, text)
@@ -114,7 +114,7 @@ func empty(value any) bool {
 	return ok && f == 0
 }
 
-// equal compares a value with JSON, numbers by what they are.
+// equal compares a value with JSON text. Numbers are compared as numbers: 1 equals 1.0.
 func equal(value any, text string) bool {
 	if f, ok := number(value); ok {
 		g, ok := number(json.Number(text))

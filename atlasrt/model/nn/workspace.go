@@ -19,29 +19,33 @@ type MoEOps interface {
 }
 
 // Workspace is the activations of one step: buffers for as many rows as a step may have.
+//
+// The residual stream h is Residual, or Residual + X after a block whose last kernel could not add to it. The next norm adds X then:
+// in place, or, where it is part of a fused kernel, into Sum, which takes the place of Residual.
 type Workspace struct {
-	Act      op.DType
-	Residual op.Ptr // act [Rows,Hidden]: the sum of all blocks, but for the last where it is apart
-	Sum      op.Ptr // act [Rows,Hidden]: where the next sum goes; trades places with Residual
-	Normed   op.Ptr // act [Rows,Hidden]: a block's input
-	X        op.Ptr // act [Rows,Hidden]: a block's output that is not in Residual yet
-	QKV      op.Ptr // act [Rows,(Heads+2·KVHeads)·HeadDim]
-	Mixed    op.Ptr // act [Rows,Heads·HeadDim]: what attention read
-	Angles   op.Ptr // f32 [Rows,HeadDim]
-	Up       op.Ptr // act [Rows,2·Intermediate]
-	Gated    op.Ptr // act [Rows,Intermediate], or [Rows·TopK,expert intermediate]
+	Act      op.DType // element type of activations
+	Residual op.Ptr   // act [Rows,Hidden]: the residual stream
+	Sum      op.Ptr   // act [Rows,Hidden]: where a fused kernel writes Residual + X
+	Normed   op.Ptr   // act [Rows,Hidden]: a block's input, norm(h)
+	X        op.Ptr   // act [Rows,Hidden]: a block's output that is not in Residual yet
+	QKV      op.Ptr   // act [Rows,(Heads+2·KVHeads)·HeadDim]: queries, keys and values of each row
+	Mixed    op.Ptr   // act [Rows,Heads·HeadDim]: the result of attention
+	Angles   op.Ptr   // f32 [Rows,HeadDim]: cosines and sines of the step's positions
+	Up       op.Ptr   // act [Rows,2·Intermediate]: gate and up projection
+	Gated    op.Ptr   // act [Rows,Intermediate], or [Rows·TopK,expert intermediate]: silu(gate)·up
 
 	RouterLogits  op.Ptr // act [Rows,Experts]
-	ExpertIDs     op.Ptr // i32 [Rows,TopK]
+	ExpertIDs     op.Ptr // i32 [Rows,TopK]: see op.Route, also for those below
 	ExpertWeights op.Ptr // f32 [Rows,TopK]
 	ExpertOrder   op.Ptr // i32 [Rows·TopK]
 	ExpertStarts  op.Ptr // i32 [Experts+1]
 
-	apart bool // X is still to be added
-	ready bool // Normed is what the next norm is to make of the sum of all blocks
+	apart bool // X has still to be added to Residual
+	ready bool // Normed holds the next norm's result
 }
 
-// operands are what a norm reads, in and residual, and where a fused kernel puts their sum.
+// operands are the addresses for a norm: in and residual, whose sum is h (residual is 0 where in alone is), and sum, where a fused
+// kernel writes h.
 func (w *Workspace) operands() (in, residual, sum op.Ptr) {
 	if !w.apart {
 		return w.Residual, 0, 0
@@ -49,7 +53,7 @@ func (w *Workspace) operands() (in, residual, sum op.Ptr) {
 	return w.X, w.Residual, w.Sum
 }
 
-// added tells that a fused kernel with these operands is queued: the sum is the residual from now on.
+// added says that a fused kernel with these operands is queued: the sum that it writes is the residual stream from now on.
 func (w *Workspace) added() {
 	if w.apart {
 		w.Residual, w.Sum, w.apart = w.Sum, w.Residual, false

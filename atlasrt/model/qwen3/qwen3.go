@@ -32,7 +32,7 @@ func (c *Config) Complete() error {
 	return c.Config.Complete()
 }
 
-// New loads a model.
+// New places the weights that src gives and returns the model. Errors stay in src.
 func New(ops nn.Ops, src model.Source, c *Config, limits model.Limits) model.Model {
 	options := nn.AttentionOptions{QKVBias: c.AttentionBias, OutBias: c.AttentionBias, QKNorm: true}
 	return nn.NewDecoder(ops, src, &c.Config, options, nil, limits, func(_ int32, prefix string) nn.FeedForward {

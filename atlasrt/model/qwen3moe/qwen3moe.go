@@ -14,13 +14,13 @@ import (
 // Config is a Qwen3-MoE's config.json.
 type Config struct {
 	nn.Config
-	Experts            int32   `json:"num_experts"`
-	LocalExperts       *int32  `json:"num_local_experts"` // the newer name
-	TopK               int32   `json:"num_experts_per_tok"`
-	ExpertIntermediate int32   `json:"moe_intermediate_size"`
-	Normalise          bool    `json:"norm_topk_prob" null:"false"`
-	SparseStep         int32   `json:"decoder_sparse_step"`
-	DenseLayers        []int32 `json:"mlp_only_layers"`
+	Experts            int32   `json:"num_experts"`                 // of each layer that has any
+	LocalExperts       *int32  `json:"num_local_experts"`           // the newer name of num_experts
+	TopK               int32   `json:"num_experts_per_tok"`         // experts that the router chooses for a row
+	ExpertIntermediate int32   `json:"moe_intermediate_size"`       // columns of an expert's gate and of its up projection
+	Normalise          bool    `json:"norm_topk_prob" null:"false"` // the weights of the chosen experts are divided by their sum
+	SparseStep         int32   `json:"decoder_sparse_step"`         // every so many layers one has experts
+	DenseLayers        []int32 `json:"mlp_only_layers"`             // layers that have none all the same, counted from 0
 }
 
 // defaultExperts is num_experts where a config says nothing.
@@ -71,7 +71,7 @@ func (c *Config) sparse(layer int32) bool {
 	return !slices.Contains(c.DenseLayers, layer) && (layer+1)%c.SparseStep == 0
 }
 
-// New loads a model.
+// New places the weights that src gives and returns the model. Errors stay in src.
 func New(ops nn.MoEOps, src model.Source, c *Config, limits model.Limits) model.Model {
 	mixture := nn.MixtureConfig{Experts: c.Experts, TopK: c.TopK, Intermediate: c.ExpertIntermediate, Normalise: c.Normalise}
 	options := nn.AttentionOptions{QKVBias: c.AttentionBias, OutBias: c.AttentionBias, QKNorm: true}
