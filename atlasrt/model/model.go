@@ -53,7 +53,8 @@ type Inputs struct {
 type Cache struct{ K, V op.Ptr }
 
 // Source places the weights of a model on its device. Errors are kept and reported together when loading ends, so that a family's
-// weights read as a table. A family asks its Source twice: the first time bytes are only counted, and the addresses are not valid.
+// weights read as a table. A family's constructor runs twice, over two sources: the first only counts bytes, and its addresses are not
+// valid; the second places the weights.
 type Source interface {
 	// Scheme is how a matrix will be stored once it is loaded.
 	Scheme(name string) op.Scheme

@@ -16,7 +16,8 @@ import (
 // convertChunk is how many weights one goroutine converts at a time; a multiple of every block.
 const convertChunk = 1 << 16
 
-// convert writes t in the form of a scheme, on all processors: repacked, or dequantised and rounded once to bf16.
+// convert writes t in the form of a scheme, on all processors. Blocks are repacked to another block type, or dequantised and rounded once
+// to bf16.
 func convert(to []byte, scheme op.Scheme, t weights.Tensor) error {
 	block, blockBytes := t.Type.Block()
 	n := t.Elements()

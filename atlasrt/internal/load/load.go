@@ -1,8 +1,8 @@
 // Package load brings a checkpoint onto a device in the layout of a kernel set.
 //
-// A family's constructor runs twice over the same table of weights: over a Counter, which finds what is missing and
-// how many bytes all of it takes, and over a Loader, which places it. Memory is one arena for weights and one for
-// activations, taken whole before the first byte is read. The checkpoint's pages are given back as they are copied.
+// A family's constructor runs twice. The first time its model.Source is a Counter, which finds missing tensors and how many bytes
+// everything takes. The second time it is a Loader, which places the weights. Memory is one arena for weights and one for activations,
+// both taken before the first byte is read. Pages of the checkpoint are given back to the system as they are copied.
 package load
 
 import (
@@ -16,7 +16,7 @@ import (
 	"github.com/atlas-inference/atlas/atlasrt/op"
 )
 
-// align is what every placed item starts at a multiple of.
+// align is what the address of every placed item is a multiple of, in bytes.
 const align = 64
 
 func aligned(bytes int64) int64 { return (bytes + align - 1) &^ (align - 1) }
@@ -43,7 +43,7 @@ const (
 	buffersAt op.Ptr = 1 << 48
 )
 
-// conversion is what becomes of a stored type.
+// conversion is a stored type, and the scheme that its matrices are kept in.
 type conversion struct {
 	from tensor.Type
 	to   op.Scheme
@@ -66,7 +66,7 @@ type problem struct {
 	more int
 }
 
-// Sizer gives the size of a packed matrix, zero where there are no kernels for it; a bundle.Set is one.
+// Sizer gives the bytes of a packed matrix, zero where there are no kernels for its scheme. A bundle.Set is one.
 type Sizer interface {
 	PackedBytes(scheme op.Scheme, rows, cols int32) int64
 }
@@ -89,7 +89,7 @@ func (c *Counter) place(bytes int64, parts []model.Part) op.Ptr {
 	return at
 }
 
-// want notes a tensor and what becomes of it, and whether that is news: two matrices may share one.
+// want notes a tensor and the scheme that it is kept in. It reports whether the tensor is new: two matrices may share one.
 func (c *Counter) want(w weights.Want, kept op.Scheme) bool {
 	_, known := c.kept[w.Name]
 	if !known {
@@ -105,7 +105,7 @@ func (c *Counter) Scheme(name string) op.Scheme {
 	return scheme
 }
 
-// formOf is how a matrix is kept, and what may become of activations before they meet it.
+// formOf is how a matrix is kept, and how kernels may round activations before they multiply by it.
 func formOf(stored func(name string) (Storage, bool), name string) (op.Scheme, op.Rounding) {
 	if s, ok := stored(name); ok && s.problem == "" {
 		return s.Scheme, s.Rounding
@@ -240,7 +240,7 @@ func (c *Counter) fail(name, format string, args ...any) {
 // maxReported bounds the lines of an error.
 const maxReported = 30
 
-// Err tells all that makes the weights unusable on this hardware, in one error.
+// Err is one error with everything that makes the weights unusable on this hardware; nil where nothing does.
 func (c *Counter) Err() error {
 	if len(c.problems) == 0 {
 		return nil
@@ -255,7 +255,7 @@ func (c *Counter) Err() error {
 	return fmt.Errorf("the weights do not fit the kernels: %s", strings.Join(lines, "; "))
 }
 
-// Kept says what becomes of a wanted tensor: the scheme of the matrix that it is a part of, else f32.
+// Kept names the form that a tensor is kept in: the scheme of the matrix that it is a part of, or f32 for vectors and scales.
 func (c *Counter) Kept(name string) string {
 	if scheme := c.kept[name]; scheme != 0 {
 		return scheme.String()
@@ -263,7 +263,7 @@ func (c *Counter) Kept(name string) string {
 	return op.F32.String()
 }
 
-// Converted says, one line per stored type, which matrices are kept in another form than the checkpoint's.
+// Converted says which matrices are kept in another form than the checkpoint's, in one line for each stored type.
 func (c *Counter) Converted() []string {
 	var lines []string
 	for what, n := range c.converted {

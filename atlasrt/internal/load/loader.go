@@ -26,11 +26,11 @@ type Loader struct {
 	set        op.Packer
 	weights    arena
 	buffers    arena
-	staging    op.Ptr
-	room       int64
+	staging    op.Ptr // where matrices lie as the checkpoint stores them, before they are packed
+	room       int64  // bytes of staging
 	errs       []error
 
-	Progress func(done, total int64) // called with bytes of weights that are placed; nil: nobody
+	Progress func(done, total int64) // called during loading with the bytes of weights that are placed; may be nil
 }
 
 // arena hands out pieces of one allocation.
@@ -48,7 +48,7 @@ func (a *arena) take(bytes int64) op.Ptr {
 	return p
 }
 
-// NewLoader takes the memory that counter found and loads checkpoint into it through stream, until ctx ends.
+// NewLoader takes as much memory as counter counted. The loader reads checkpoint, copies through stream, and stops when ctx ends.
 func NewLoader(ctx context.Context, checkpoint weights.Checkpoint, d device.Device, stream device.Stream, set op.Packer, counter *Counter) (*Loader, error) {
 	l := &Loader{ctx: ctx, checkpoint: checkpoint, stored: counter.stored, device: d, stream: stream, set: set, room: counter.Staging}
 	for _, a := range []struct {
@@ -69,8 +69,7 @@ func NewLoader(ctx context.Context, checkpoint weights.Checkpoint, d device.Devi
 	return l, nil
 }
 
-// Finish waits for the last launch, gives the staging memory back and reports what went wrong, a tensor that the model
-// has no use for included.
+// Finish waits for the last launch, gives the staging memory back and returns all errors. A tensor that the model does not use is one.
 func (l *Loader) Finish() error {
 	l.fail(l.stream.Sync())
 	if l.ctx.Err() != nil {
@@ -83,8 +82,8 @@ func (l *Loader) Finish() error {
 	return errors.Join(l.errs...)
 }
 
-// explained tells tensors that carry nothing a model needs: buffers that old exports kept, the copy of a tied head, biases
-// that the settings turn off, and scales for quantising activations, keys and values, which stay in bf16.
+// explained tells tensors that may stay unused: buffers that old exports kept, the copy of a tied head, biases that the settings turn
+// off, and scales for quantising activations, keys and values, which are not quantised here.
 func explained(name string) bool {
 	return name == "lm_head.weight" || slices.ContainsFunc([]string{
 		"_proj.bias", ".rotary_emb.inv_freq", ".input_scale", ".input_global_scale", ".activation_scale", ".k_scale", ".v_scale", ".q_scale",
@@ -157,7 +156,7 @@ func (l *Loader) Experts(count, cols int32, parts func(e int32) []model.Part) op
 	return w
 }
 
-// report tells how far it is: weights are placed up to an address.
+// report calls Progress: weights are placed up to an address.
 func (l *Loader) report(to op.Ptr) {
 	if l.Progress != nil {
 		l.Progress(int64(to-l.weights.start), int64(l.weights.end-l.weights.start))

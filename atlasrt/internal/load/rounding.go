@@ -5,11 +5,12 @@ import (
 	"github.com/atlas-inference/atlas/atlasrt/op"
 )
 
-// roundings are what activations may become that meet FP8 weights in blocks, and those whose rows or matrix have one scale.
+// roundings are how activations may be rounded before they are multiplied by FP8 weights: by weights with a scale for each block, and by
+// weights with a scale for each row or for the whole matrix.
 type roundings struct{ blocks, rows op.Rounding }
 
-// rounding is what a quantization_config says about activations. Checkpoints whose weights alone are quantised say nothing, or that
-// there is nothing: their activations stay what they are, and so do those of static scales.
+// rounding is what a quantization_config says about activations. Where weights alone are quantised it says nothing, and activations are
+// not rounded. They are not rounded either where the checkpoint has static scales for them.
 func rounding(config *weights.Config) roundings {
 	both := roundings{op.RoundingE4M3x128, op.RoundingE4M3xRow}
 	switch config.StringOr("quant_method", "") {
@@ -47,7 +48,7 @@ func rounding(config *weights.Config) roundings {
 	return roundings{}
 }
 
-// Unrounded is stored for a user who wants activations left alone whatever the checkpoint says.
+// Unrounded is stored without roundings of activations, for users who do not want them whatever the checkpoint says.
 func Unrounded(stored func(name string) (Storage, bool)) func(name string) (Storage, bool) {
 	return func(name string) (Storage, bool) {
 		s, ok := stored(name)

@@ -14,10 +14,10 @@ import (
 	"github.com/atlas-inference/atlas/atlasrt/op"
 )
 
-// batchBytes bounds the matrices of a stack that are copied at once: enough to keep every copying goroutine busy.
+// batchBytes bounds the stacked matrices that are copied together. It is enough to keep every copying goroutine busy.
 const batchBytes = 64 << 20
 
-// batch is what is to be copied into staging memory at once, and the tensors of the checkpoint that it lies in.
+// batch is copies into staging memory that are made together, and the tensors of the checkpoint whose bytes they read.
 type batch struct {
 	pieces  []device.Piece
 	tensors []weights.Tensor
@@ -27,7 +27,7 @@ func (b *batch) add(to op.Ptr, from []byte) {
 	b.pieces = append(b.pieces, device.Piece{To: to, From: from})
 }
 
-// write copies all of it. A page that could not be read is an error which names the tensor.
+// write makes the copies. Where a page cannot be read, the error names the tensor.
 func (b *batch) write(to device.Stream) error {
 	err := mapping.Guard(func() error {
 		to.WriteAll(b.pieces)
@@ -45,8 +45,8 @@ func (b *batch) write(to device.Stream) error {
 	return err
 }
 
-// stage adds a matrix to b, to be copied to address to: the codes of all parts and then their block scales. It returns the
-// factors.
+// stage adds a matrix to b, to be copied to the address to: the codes of all parts, and then their block scales. It returns the scales of
+// its rows, in formats that have them.
 func (l *Loader) stage(b *batch, to op.Ptr, w op.Weight, parts []model.Part) (factors []float32) {
 	codes, _ := split(w.Scheme, int64(w.Rows), int64(w.Cols))
 	code, scale := to, to+op.Ptr(codes)
@@ -72,7 +72,7 @@ func (l *Loader) stage(b *batch, to op.Ptr, w op.Weight, parts []model.Part) (fa
 	return factors
 }
 
-// codes adds a tensor, converted where it is kept in another form.
+// codes adds the codes of one part, so many bytes, converted where they are kept in another form than the checkpoint's.
 func (l *Loader) codes(b *batch, s Storage, to op.Ptr, bytes int64) error {
 	if !s.converts() {
 		return l.tensor(b, s.Name, to, bytes)
@@ -107,7 +107,8 @@ func (l *Loader) tensor(b *batch, name string, to op.Ptr, bytes int64) error {
 	return nil
 }
 
-// blocks adds the scales of a part's blocks, each as often as SchemeF8Block has smaller ones in it.
+// blocks adds the block scales of a part. A block of the checkpoint (usually 128×128) holds several of SchemeF8Block's: its scale is
+// written for each of them.
 func (l *Loader) blocks(b *batch, s Storage, to op.Ptr, rows, cols int64) error {
 	pitch := divideUp(cols, s.blockCols)
 	stored := divideUp(rows, s.blockRows) * pitch

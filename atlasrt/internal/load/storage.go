@@ -10,8 +10,8 @@ import (
 	"github.com/atlas-inference/atlas/atlasrt/op"
 )
 
-// forms are how GGUF's block types may be kept on a device, the best first: as they are, or as blocks of another type that holds them
-// (gguf.Repack). What a device has kernels for none of becomes bf16.
+// forms are the schemes in which GGUF's block types may be kept on a device, the best first: as they are, or repacked to another block
+// type that can hold their values (gguf.Repack). Where a device has kernels for none of them, the matrix becomes bf16.
 var forms = map[tensor.Type][]op.Scheme{
 	tensor.Q8_0:   {op.SchemeQ8_0},
 	tensor.Q4_0:   {op.SchemeQ4_0},
@@ -22,13 +22,13 @@ var forms = map[tensor.Type][]op.Scheme{
 	tensor.IQ4_NL: {op.SchemeQ8_0},
 }
 
-// typeOf is what a file calls the elements or blocks of a scheme; 0 where several tensors store them.
+// typeOf is the type of a file's tensor that holds a scheme's matrix whole; 0 where codes and scales are tensors of their own.
 func typeOf(s op.Scheme) tensor.Type {
 	t, _ := tensor.Parse(strings.ToUpper(s.String()))
 	return t
 }
 
-// formOn is how a stored type is kept by a set.
+// formOn is the scheme in which a set keeps a stored type.
 func formOn(set Sizer, t tensor.Type) op.Scheme {
 	for _, s := range forms[t] {
 		if set.PackedBytes(s, 1, int32(s.Block())) > 0 {
@@ -38,21 +38,21 @@ func formOn(set Sizer, t tensor.Type) op.Scheme {
 	return op.SchemeBF16
 }
 
-// Storage is how a checkpoint keeps one matrix or vector: in a tensor, or in several where it is quantised.
+// Storage is how a checkpoint keeps one matrix or vector: in one tensor, or in several where codes and scales are tensors of their own.
 type Storage struct {
-	weights.Info           // of the elements, blocks or codes
-	Scheme       op.Scheme // how a matrix is kept on the device
-	Rounding     op.Rounding
+	weights.Info             // of the elements, blocks or codes
+	Scheme       op.Scheme   // how the matrix is kept on the device
+	Rounding     op.Rounding // how kernels may round activations before they multiply by it
 
-	blocks    weights.Info // scales of blocks; no name: none apart from the codes
-	blockRows int64        // rows and columns that share one, for SchemeF8Block
-	blockCols int64
-	factor    weights.Info // scale of each row or of all; no name: none
-	divides   bool         // the factor is to be divided by
-	problem   string       // why it cannot be served
+	blocks    weights.Info // the tensor of block scales; no name: there is none
+	blockRows int64        // rows of a block that has one scale in the checkpoint, for SchemeF8Block
+	blockCols int64        // columns of such a block
+	factor    weights.Info // the tensor with one scale for each row or for the matrix; no name: there is none
+	divides   bool         // weights are divided by factor and not multiplied
+	problem   string       // why it cannot be served; "" where it can
 }
 
-// Plain is a tensor that holds elements, or blocks that are to become such.
+// Plain is a tensor of elements, which is kept as bf16 where it is a matrix.
 func Plain(info weights.Info) Storage { return Storage{Info: info, Scheme: op.SchemeBF16} }
 
 // converts reports whether the codes are kept in another form than the checkpoint has.
@@ -64,9 +64,9 @@ func (s Storage) converts() bool {
 const served = "served are FP8 (e4m3) with weight_scale of a tensor or its rows or with weight_scale_inv of blocks, NVFP4 of modelopt and " +
 	"compressed-tensors, and GGUF files"
 
-// Stored finds how a checkpoint keeps a tensor that a model knows by name, and whether there is one. A linear is quantised
-// where its scales are; what config.json says only names the method and the size of blocks. GGUF's blocks are kept in a form that set has
-// kernels for.
+// Stored returns a function that finds how a checkpoint keeps the tensor of a name, and whether it has one. A matrix counts as quantised
+// where its scales are in the checkpoint; of config.json only the size of blocks and the name of the method are used, since its lists of
+// quantised layers often contradict the files. GGUF's blocks are kept in a form that set has kernels for.
 func Stored(c weights.Checkpoint, set Sizer) func(name string) (Storage, bool) {
 	all := c.Config()
 	config := all.Object("quantization_config")
@@ -169,7 +169,7 @@ func (f finder) float4(linear string, w weights.Info, factor string, divides boo
 	return s
 }
 
-// unserved is a matrix in a form that nothing here reads. The kinds of scales that tell forms apart are named for users.
+// unserved is a matrix in a form that nothing here reads. Its problem names the method and the tensor, and what is served.
 func (f finder) unserved(w weights.Info) Storage {
 	method := f.method
 	if method == "" {
@@ -179,7 +179,7 @@ func (f finder) unserved(w weights.Info) Storage {
 	return Storage{Info: w, problem: fmt.Sprintf("is quantised by %s (%s of type %v), which is not served (%s)", method, kind, w.Type, served)}
 }
 
-// same reports whether a shape is dims, dimensions of one left out on both sides: a scale may be [], [1] or [1,1].
+// same reports whether a shape is dims. Dimensions of 1 are left out on both sides: a scale may have the shape [], [1] or [1,1].
 func same(shape []int64, dims ...int64) bool {
 	long := func(n int64) bool { return n == 1 }
 	return slices.Equal(slices.DeleteFunc(slices.Clone(shape), long), slices.DeleteFunc(dims, long))

@@ -10,7 +10,7 @@ import (
 	"github.com/atlas-inference/atlas/atlasrt/internal/engine"
 )
 
-// Source is what is asked at each scrape; *engine.Engine is one.
+// Source is asked at each scrape. *engine.Engine is one: see its methods.
 type Source interface {
 	// See the methods of *engine.Engine.
 	Stats() engine.Stats
@@ -26,7 +26,7 @@ type collector struct {
 	cache      *prometheus.Desc
 }
 
-// histogram is a distribution that the engine keeps, how to read it, and which of its bounds are shown.
+// histogram is a distribution that the engine keeps: how to read it, and which of its bounds are exported.
 type histogram struct {
 	description *prometheus.Desc
 	value       func(*engine.Stats) *engine.Histogram

@@ -1,8 +1,8 @@
 // Package metrics counts what the server does, in the Prometheus format.
 //
-// Names that begin with vllm: mean what they mean there, so that dashboards and scalers carry over; our own begin with
-// atlasrt_. No label value comes from a client: every set of values is known when the program is built, but for the model's
-// name, which the operator chose.
+// Names that begin with vllm: mean what they mean in vLLM, so that dashboards and autoscalers made for it work here; other names begin
+// with atlasrt_. No label value comes from a client, so that clients cannot make new series. The values of every label are known when the
+// program is built, except the model's name, which the operator chose.
 package metrics
 
 import (
@@ -19,28 +19,28 @@ type Cause string
 
 // Causes of cancelled requests.
 const (
-	ClientGone   Cause = "client_gone"
-	WriteStalled Cause = "write_stalled"
-	Deadline     Cause = "deadline"
-	Shutdown     Cause = "shutdown"
+	ClientGone   Cause = "client_gone"   // the client closed its connection
+	WriteStalled Cause = "write_stalled" // the client took no bytes for too long
+	Deadline     Cause = "deadline"      // the request's time was over
+	Shutdown     Cause = "shutdown"      // the server ended
 )
 
 // Causes of rejected requests.
 const (
-	Invalid      Cause = "invalid"
-	Unauthorized Cause = "unauthorized"
-	NotFound     Cause = "not_found"
-	QueueFull    Cause = "queue_full"
-	Draining     Cause = "draining"
-	EngineError  Cause = "engine_error"
-	Panic        Cause = "panic"
+	Invalid      Cause = "invalid"      // the request is wrong or not served
+	Unauthorized Cause = "unauthorized" // the key is missing or wrong
+	NotFound     Cause = "not_found"    // no such route or model
+	QueueFull    Cause = "queue_full"   // too much waits already
+	Draining     Cause = "draining"     // the server ends and takes no more
+	EngineError  Cause = "engine_error" // a step failed
+	Panic        Cause = "panic"        // a fault of the program
 )
 
-// Reasons why requests finished, for Finished.
+// Reasons why an answer ended, for Choice.
 const (
-	Stop   = "stop"
-	Length = "length"
-	Abort  = "abort"
+	Stop   = "stop"   // an end token or a stop string
+	Length = "length" // max_tokens, or the context
+	Abort  = "abort"  // it was cancelled or failed
 )
 
 // Metrics counts for one served model. Its methods may be called from any goroutine.
@@ -48,7 +48,7 @@ type Metrics struct {
 	handler http.Handler
 
 	firstToken, endToEnd         prometheus.Histogram
-	interToken                   [2]prometheus.Histogram // under its name, and the older one
+	interToken                   [2]prometheus.Histogram // the same times under two names, of which one is older
 	prompt, generation, computed prometheus.Histogram
 	choices, maxTokens           prometheus.Histogram
 	finished                     *prometheus.CounterVec
@@ -56,7 +56,7 @@ type Metrics struct {
 	unknown                      prometheus.Counter
 }
 
-// Bounds of histograms: those of vLLM, and some below for times between tokens.
+// Bounds of histograms: vLLM's, and for times between tokens some that are smaller.
 var (
 	firstSeconds   = []float64{.001, .005, .01, .02, .04, .06, .08, .1, .25, .5, .75, 1, 2.5, 5, 7.5, 10, 20, 40, 80, 160, 640, 2560}
 	tokenSeconds   = []float64{.001, .0025, .005, .01, .025, .05, .075, .1, .15, .2, .3, .4, .5, .75, 1, 2.5, 5, 7.5, 10, 20, 40, 80}
@@ -65,7 +65,7 @@ var (
 	fewCounts      = []float64{1, 2, 5, 10, 20}
 )
 
-// New makes the metrics of a model, whose engine is asked at each scrape.
+// New makes the metrics of one served model, whose engine is asked at each scrape.
 func New(model string, engine Source) *Metrics {
 	labels := prometheus.Labels{"model_name": model, "engine": "0"}
 	registry := prometheus.NewRegistry()
@@ -116,7 +116,7 @@ func New(model string, engine Source) *Metrics {
 // ServeHTTP answers a scrape.
 func (m *Metrics) ServeHTTP(w http.ResponseWriter, r *http.Request) { m.handler.ServeHTTP(w, r) }
 
-// Admitted counts a request that may begin: answers to each prompt, and max_tokens or 0.
+// Admitted counts a request that may begin: how many answers it wants to each prompt, and its max_tokens, 0 where it has none.
 func (m *Metrics) Admitted(choices, maxTokens int) {
 	m.choices.Observe(float64(choices))
 	if maxTokens > 0 {
@@ -137,7 +137,8 @@ func (m *Metrics) NextToken(d time.Duration) {
 // Choice counts an answer that ended, by Stop, Length or Abort.
 func (m *Metrics) Choice(reason string) { m.finished.WithLabelValues(reason).Inc() }
 
-// Finished counts a whole request that was answered to its end. Of its prompt some tokens were found in the cache.
+// Finished counts a request that was answered to its end: tokens of its prompt, those of them that were found in the cache, and tokens
+// generated.
 func (m *Metrics) Finished(d time.Duration, prompt, cached, generated int) {
 	m.computed.Observe(float64(max(prompt-cached, 0)))
 	m.endToEnd.Observe(d.Seconds())

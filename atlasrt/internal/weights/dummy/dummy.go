@@ -1,29 +1,30 @@
 // Package dummy makes up a checkpoint from a list of tensors, to measure and to test without downloading a model.
 //
-// Invariants: a tensor's bytes depend on its name, type and shape only, and any program can compute them. They are units
-// of a pattern that its type and columns choose: unit i of a tensor is unit (h+i) mod 262139 of the pattern, where h is
-// the 64-bit FNV-1a hash of the name. Unit v of a pattern is made from words nv … nv+n-1, n being 1 where nothing else is
-// said, and word j is output j of SplitMix64 whose state starts as 0:
+// Invariants: a tensor's bytes depend on its name, type and shape only, and any program can compute them. They are a stretch of a
+// repeating pattern of 262139 units, which depends on the type and the columns: unit i of a tensor is unit (h+i) mod 262139 of the
+// pattern, where h is the 64-bit FNV-1a hash of the name. Unit v of a pattern is made of n random words, numbers n·v to n·v+n-1; n is 1
+// unless the list says otherwise. Word j is output j of SplitMix64 whose state starts as 0:
 // z = (j+1)·0x9e3779b97f4a7c15; z = (z ^ z>>30)·0xbf58476d1ce4e5b9; z = (z ^ z>>27)·0x94d049bb133111eb; z ^ z>>31.
 //
 //   - BF16, F16 and F32: four elements. Element i: u is bits 16·i and up, 16 of them;
-//     x = float32(2u − 65535)·float32(a/65536), rounded once. a is √(3/columns) for two dimensions or more, which keeps
-//     the size of what passes through, else 1/16. A vector whose name holds "norm" is 1 + x in float32.
-//   - U8 (packed codes): the word's bytes, lowest first. F8_E4M3: the same, bit 6 cleared, which leaves magnitudes below 2;
-//     where the name ends in "scale", 0x30 and the low four bits of each, which are numbers from 0.5 to 1.875.
-//   - Q8_0: a block. 32 codes from words 0…3 of n=5, 0x80 becoming 0x81. Q4_0 and Q4_1: a block. 16 bytes of codes from
-//     words 0 and 1 of n=3, where of Q4_0 nibbles of 0 become 8. The next word's low 16 bits u give
+//     x = float32(2u − 65535)·float32(a/65536), rounded once. a is √(3/columns) for two dimensions or more, so that a product has
+//     the size of its input, else 1/16. A vector whose name holds "norm" is 1 + x in float32.
+//   - U8 (packed codes): the word's bytes, lowest first. F8_E4M3: the same with bit 6 cleared, which leaves magnitudes below 2;
+//     where the name ends in "scale", 0x30 and the low four bits of each byte, which are numbers from 0.5 to 1.875.
+//   - Q8_0: a unit is a block, n=5. Words 0…3 are the 32 codes, with 0x81 in place of 0x80. Q4_0 and Q4_1: a unit is a block, n=3.
+//     Words 0 and 1 are the 16 bytes of codes; in Q4_0 nibbles of 0 become 8. The last word's low 16 bits u give
 //     d = float16(float32(98304 + u)·float32(k/131072)) with k = 1/(74·√columns), 1/(4.2·√columns) in Q4_0 or
 //     1/(4.6·√columns) in Q4_1, whose minimum is float16(−7.5·d).
-//   - Q5_0, Q4_K and Q6_K: a block. What is not f16 in it is as many bytes of words 0 and on of n=4, 19 or 27, where of Q5_0
-//     the high bit of a code of 0 is set, and d comes from the last word as above with k = 1/(8.8·√columns), 1/(259·√columns)
+//   - Q5_0, Q4_K and Q6_K: a unit is a block, n=4, 19 or 27. The bytes that are no f16 number are those of the first words; in Q5_0
+//     the high bit of every code of 0 is set. The last word gives d as above with k = 1/(8.8·√columns), 1/(259·√columns)
 //     or 1/(1367·√columns); Q4_K's scale of minimums is float16(7.5·d).
 //   - The scale of a whole matrix, or of blocks of F8_E4M3, has no pattern: it is float32(1/(k·√columns)) of the matrix with
 //     k = 0.6 for F8_E4M3 and 3.4 for packed codes.
 //
-// Columns of a matrix "…o_proj.weight", and of its scales, count 64 times in all of these. Random queries and keys have every row of
-// a prompt attend to all others alike; what that adds to each of them is the same, and at full size would leave
-// no difference between them after some layers. No code's values have a mean other than zero for the same reason.
+// For a matrix "…o_proj.weight" and its scales, columns means 64 times as many, so that values are an eighth of the size. With random
+// queries and keys, every row of a prompt attends to all others alike, and attention adds the same vector to each. At full size that
+// vector would make all rows equal after some layers, and routers would send them to the same experts. The mean of every code's values is
+// zero for the same reason.
 //
 // Tensors are made when they are asked for, in memory that Release gives back.
 package dummy
@@ -42,11 +43,11 @@ import (
 
 // Options says what to make.
 type Options struct {
-	// Scheme is how matrices are stored: bf16 (also when zero), GGUF's blocks, or as published FP8 and NVFP4 checkpoints do,
-	// where only the projections of layers are quantised. Routers, and matrices whose columns fill no blocks, are bf16.
+	// Scheme is how matrices are stored; zero is bf16. In FP8 and NVFP4 only the projections of layers are quantised, as in published
+	// checkpoints. Routers, and matrices whose columns do not fill blocks, are bf16.
 	Scheme op.Scheme
-	// Better is how matrices are stored to which mixtures such as llama.cpp's Q4_K_M give more bits: the head, and the values and the
-	// last projections of half of the layers. Zero: as the others.
+	// Better is the scheme of the matrices to which mixtures such as llama.cpp's Q4_K_M give more bits: the head, and in half of the
+	// layers the projection of values and the down projection. Zero: they have Scheme as well.
 	Better op.Scheme
 	// Assets is what the checkpoint's Assets gives.
 	Assets weights.Assets
@@ -68,7 +69,7 @@ type checkpoint struct {
 	free     [][]byte
 }
 
-// mixtures are what options have names of their own.
+// mixtures are the options that have a name of their own.
 var mixtures = map[string]Options{
 	"q4_k_m": {Scheme: op.SchemeQ4_K, Better: op.SchemeQ6_K},
 }
@@ -92,7 +93,7 @@ func (o Options) String() string {
 	return o.Scheme.String()
 }
 
-// of is how a tensor's matrix is stored in a model of so many layers.
+// of is the scheme of a tensor's matrix in a model of so many layers.
 func (o Options) of(name string, layers int) op.Scheme {
 	if o.Better != 0 && better(name, layers) {
 		return o.Better
@@ -100,8 +101,8 @@ func (o Options) of(name string, layers int) op.Scheme {
 	return o.Scheme
 }
 
-// better reports whether a mixture gives a tensor more bits: the head, and of the first and the last eighth of the layers and each third
-// between them the values and what leads back from the inner dimension. It is llama.cpp's rule.
+// better reports whether a mixture gives a tensor more bits. The head has them, and in some layers the projection of values and the down
+// projection: in the first and the last eighth of the layers, and in every third one between them. It is llama.cpp's rule.
 func better(name string, layers int) bool {
 	if name == "lm_head.weight" {
 		return true
@@ -209,7 +210,7 @@ func (c *checkpoint) Tensor(name string) (weights.Tensor, error) {
 	return weights.Tensor{Info: r.Info, Data: data}, nil
 }
 
-// maxFree bounds the buffers that wait for another tensor.
+// maxFree bounds how many buffers are kept for further tensors.
 const maxFree = 4
 
 // take finds memory: the smallest free buffer that is large enough, or a new one.

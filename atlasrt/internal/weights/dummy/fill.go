@@ -12,16 +12,16 @@ import (
 	"github.com/atlas-inference/atlas/atlasrt/internal/weights/tensor"
 )
 
-// period is the units of a pattern: a prime, so that rows of a matrix do not repeat soon.
+// period is how many units a pattern has. It is a prime, so that rows of a matrix do not begin at the same unit.
 const period = 262139
 
-// unit is the bytes of a unit of each type.
+// unit is how many bytes a unit has, by type.
 var unit = map[weights.Type]int{
 	tensor.BF16: 8, tensor.F16: 8, tensor.F32: 16, tensor.U8: 8, tensor.F8_E4M3: 8, tensor.Q8_0: 34, tensor.Q4_0: 18, tensor.Q4_1: 20,
 	tensor.Q5_0: 22, tensor.Q4_K: 144, tensor.Q6_K: 210,
 }
 
-// What codes are spread by: the root mean square of F8_E4M3 as made here, and of fp4 times block scales.
+// Root mean squares of codes: of F8_E4M3 as made here, and of fp4 times its block scales.
 const (
 	spreadF8  = 0.6
 	spreadFP4 = 3.4
@@ -29,8 +29,8 @@ const (
 
 func scale(k float64, columns int64) float32 { return float32(1 / (k * math.Sqrt(float64(columns)))) }
 
-// spread is the columns that the size of a matrix's values follows from: more than there are where a row adds what is nearly
-// the same to all others.
+// spread is the number of columns that the size of a matrix's values is computed from. The output projection of attention counts 64 times
+// its columns: see the package comment.
 func spread(name string, columns int64) int64 {
 	if strings.HasSuffix(name, "o_proj.weight") {
 		return 64 * columns
@@ -41,13 +41,13 @@ func spread(name string, columns int64) int64 {
 // recipe is how a tensor is made.
 type recipe struct {
 	weights.Info
-	constant float32 // what all elements are, where it is not zero
+	constant float32 // the value of all elements; 0: they follow a pattern
 }
 
-// pattern chooses one of the patterns.
+// pattern names one of the patterns.
 type pattern struct {
 	kind    weights.Type
-	columns int64 // that the size of values follows from; 0: none
+	columns int64 // from which the size of values is computed; 0: it is fixed
 	norm    bool
 	scale   bool
 }
@@ -69,7 +69,7 @@ func (r recipe) choice() pattern {
 	return p
 }
 
-// pattern gives the pattern of a recipe, made when it is first asked for; nil for a constant.
+// pattern is the pattern of a recipe, which is made when it is first asked for; nil for a constant.
 func (c *checkpoint) pattern(r recipe) []byte {
 	if r.constant != 0 {
 		return nil
@@ -94,7 +94,7 @@ func (r recipe) fill(data, pattern []byte) {
 	hash := fnv.New64a()
 	hash.Write([]byte(r.Name))
 	start := int(hash.Sum64()%period) * unit[r.Type]
-	const share = 1 << 20 // bytes worth a goroutine
+	const share = 1 << 20 // bytes of a goroutine at least
 	workers := min(runtime.GOMAXPROCS(0), 1+len(data)/share)
 	var group sync.WaitGroup
 	for w := range workers {
@@ -225,14 +225,15 @@ func q4(step float32, minimum bool) func(dst []byte, v uint64) {
 	}
 }
 
-// evenFour makes eights of nibbles that are zero: less eight, which is what they stand for, they have a mean of zero then.
+// evenFour replaces nibbles of 0 by 8. A nibble q of Q4_0 stands for q-8, so that values are then from -7 to 7, with a mean of zero.
 func evenFour(w uint64) uint64 {
 	const ones = 0x1111111111111111
 	some := (w | w>>1 | w>>2 | w>>3) & ones
 	return w | (ones&^some)<<3
 }
 
-// evenFive does so with the codes of a block of Q5_0: bit i of four bytes is the fifth of code i, before 16 bytes of nibbles.
+// evenFive replaces codes of 0 by 16 in a block of Q5_0, where a code q stands for q-16. A block is the scale, four bytes whose bit i is
+// the fifth bit of code i, and 16 bytes of nibbles.
 func evenFive(block []byte) {
 	high := binary.LittleEndian.Uint32(block[2:])
 	for i := range 16 {
@@ -247,7 +248,7 @@ func evenFive(block []byte) {
 	binary.LittleEndian.PutUint32(block[2:], high)
 }
 
-// block makes blocks from n words: the scale from the last, the bytes from codes on from the others.
+// block makes blocks from n words: the f16 scale at byte scale from the last word, and the bytes from codes on from the others.
 func block(n uint64, scale, codes int, step float32) func(dst []byte, v uint64) {
 	return func(dst []byte, v uint64) {
 		var all [27 * 8]byte

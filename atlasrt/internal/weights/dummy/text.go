@@ -17,8 +17,8 @@ const template = `{% for m in messages %}<|im_start|>{{ m.role }}
 {% endfor %}{% if add_generation_prompt %}<|im_start|>assistant
 {% endif %}`
 
-// text is a tokenizer for a vocabulary of any size from 259 on, a chat template and an end token. Texts become their bytes, a token each.
-// Further tokens, which only a model draws, are their own numbers in text.
+// text makes a tokenizer for a vocabulary of any size from 259 on, a chat template and an end token. In a text every byte is a token.
+// Tokens beyond the bytes and the controls occur in no text; where a model samples one, it is printed as its number.
 func text(vocabulary int) (weights.Assets, error) {
 	if least := 256 + len(controls); vocabulary < least {
 		return weights.Assets{}, fmt.Errorf("a made-up model reads and writes bytes: vocab_size is %d, and text needs %d (raise it; bench and logits need no text)", vocabulary, least)

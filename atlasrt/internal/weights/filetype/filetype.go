@@ -1,6 +1,7 @@
-// Package filetype tells by the first bytes what a file is, where a file of a model was expected.
+// Package filetype says what a file is, by its first bytes. It serves error messages: a caller that expected a model's file and cannot use
+// what it found asks here what it is.
 //
-// Invariants: nothing is read here, and no file is refused: a caller that cannot use a file asks what it is, for its error.
+// Invariants: nothing is read here, and no file is refused.
 package filetype
 
 import (
@@ -14,7 +15,7 @@ import (
 // BeginningBytes is how much of a file Describe wants to see. The last mark, that of a tar archive, ends at byte 262.
 const BeginningBytes = 512
 
-// marks are the bytes that a file of a kind has at an offset. The first that fits counts.
+// marks are bytes that files of a kind have at an offset. The first mark that fits decides.
 var marks = []struct {
 	offset int
 	bytes  string
@@ -50,11 +51,11 @@ var marks = []struct {
 // pickle says what a file of Python objects is. Reading one runs the code in it.
 const pickle = "a PyTorch file, whose format can run code when it is read (get the model as safetensors or GGUF)"
 
-// onnx is how such a file begins: field 1, the version of its format, then field 2, the producer's name.
+// onnx is how an ONNX file begins (a protocol buffer): field 1, the version of its format, then field 2, the producer's name.
 var onnx = regexp.MustCompile(`^\x08[\x01-\x20]\x12[\x01-\x40][A-Za-z][ -~]*`)
 
-// Describe says what a file is that begins with these bytes, and what to do, as in "an HTML page, …"; empty when it is
-// nothing known. All bytes of a file that has fewer than BeginningBytes should be given.
+// Describe says what a file is that begins with these bytes, and what to do: "an HTML page, …"; "" where it is nothing known. Give
+// BeginningBytes of it, or all where it has fewer.
 func Describe(beginning []byte) string {
 	if len(beginning) == 0 {
 		return "empty (get it again)"
@@ -80,7 +81,7 @@ func Describe(beginning []byte) string {
 	return page(beginning)
 }
 
-// message is how a server's error begins as JSON. The words alone may be a vocabulary's.
+// message is how a server's error begins as JSON. The key alone is no sign: a vocabulary may have such a word.
 var message = regexp.MustCompile(`^\{\s*"(error|errors|message|detail|status)"\s*:\s*["{\[]`)
 
 // page recognises what a server answers in place of a file.

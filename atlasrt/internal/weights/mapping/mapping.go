@@ -1,7 +1,7 @@
 // Package mapping reads files through memory mappings without trusting them to stay as they are.
 //
-// Invariants: a mapping is read only. A file that is truncated while it is mapped kills a process that touches the lost
-// pages, so bytes of a mapping are read inside Guard or Copy, which turn that fault into an error.
+// Invariants: a mapping is read only. Where a file is truncated while it is mapped, touching the lost pages raises SIGBUS, which ends a
+// process. So bytes of a mapping are read inside Guard or Copy, which turn that fault into an error.
 package mapping
 
 import (
@@ -53,8 +53,8 @@ func (f *File) Path() string { return f.path }
 // Bytes is the whole file. It must not be used after Close.
 func (f *File) Bytes() []byte { return f.bytes }
 
-// Discard gives back the memory of the pages that lie wholly inside part; they are read again when touched. A slice that
-// is no part of the mapping is left alone.
+// Discard gives back the memory of the pages that lie wholly inside part; they are read from the file again when touched. A slice that
+// does not lie in the mapping is left alone.
 func (f *File) Discard(part []byte) {
 	if len(part) == 0 || len(part) > len(f.bytes) {
 		return
@@ -68,7 +68,7 @@ func (f *File) Discard(part []byte) {
 	start := (first - base + page - 1) / page * page
 	end := (first - base + uintptr(len(part))) / page * page
 	if start < end {
-		// Advice only: that the kernel declines it changes nothing but memory use.
+		// Where the kernel declines, only more memory is used.
 		_ = unix.Madvise(f.bytes[start:end], unix.MADV_DONTNEED)
 	}
 }
@@ -91,8 +91,8 @@ func Copy(dst, src []byte) error {
 	return Guard(func() error { copy(dst, src); return nil })
 }
 
-// Guard runs read, which touches bytes of a mapping, and reports a page that could not be read as an error. Other panics
-// pass through. The guard covers the calling goroutine only.
+// Guard runs read, which touches bytes of a mapping. It returns an error where a page could not be read; other panics go on. Only the
+// calling goroutine is guarded.
 func Guard(read func() error) (err error) {
 	before := debug.SetPanicOnFault(true)
 	defer debug.SetPanicOnFault(before)

@@ -1,7 +1,7 @@
 // Package tensor describes a stored tensor: a name, an element type, a shape and its bytes.
 //
-// Invariants: shapes are row-major, slowest dimension first, whatever the file's own order is; Data holds exactly
-// Type.Bytes(Shape) bytes, little endian, and is read only. Nothing here interprets values but the two half formats.
+// Invariants: shapes are row-major with the slowest dimension first, whatever order the file has. Data holds exactly Type.Bytes(Shape)
+// bytes, little endian, and is read only. Of values, only F16 and BF16 are converted here.
 package tensor
 
 import (
@@ -11,15 +11,15 @@ import (
 
 // Info is what is known of a tensor before its bytes are read.
 type Info struct {
-	Name  string
-	Type  Type
-	Shape []int64
+	Name  string  // by HuggingFace's names, also in GGUF files
+	Type  Type    // of its elements or blocks
+	Shape []int64 // the slowest dimension first; empty for a scalar
 }
 
-// Tensor is a stored tensor. Data may lie in a file mapping: read it through mapping.Copy or mapping.Guard.
+// Tensor is a stored tensor.
 type Tensor struct {
 	Info
-	Data []byte
+	Data []byte // may lie in a file mapping: read it through mapping.Copy or mapping.Guard
 }
 
 // Elements is the product of the dimensions; 1 for a scalar.

@@ -87,8 +87,8 @@ func (t Type) String() string {
 	return layouts[t].name
 }
 
-// Block gives the elements that are stored together and the bytes they take: 1 and 2 for BF16, 32 and 18 for Q4_0.
-// It must be a type of this package.
+// Block is how many elements are stored together, and how many bytes they take: 1 and 2 for BF16, 32 and 18 for Q4_0. t must be one of
+// the constants.
 func (t Type) Block() (elements, bytes int64) { return layouts[t].elements, layouts[t].bytes }
 
 // Quantized reports whether t is a GGUF block type: scales and codes side by side.
