@@ -1,7 +1,7 @@
 // Package table prints tables that fit a terminal.
 //
-// A table is never wider than Columns: what is too long goes on in further lines, broken at spaces and after slashes, and a
-// word that is longer than its column loses its middle.
+// A table is never wider than Columns. A cell that is too long takes several lines, broken at spaces and after slashes; a word that is
+// longer than its column loses its middle.
 package table
 
 import (
@@ -22,10 +22,10 @@ const padding = 2
 // Table gathers rows. Make it with New.
 type Table struct {
 	rows  [][]string // the first is the header
-	right []bool     // by column: numbers, whose digits stand below each other
+	right []bool     // by column: aligned at the right, as numbers are
 }
 
-// New begins a table. A header that begins with a tab has its column aligned at the right.
+// New begins a table with these headers. A tab at the beginning of a header aligns its column at the right.
 func New(header ...string) *Table {
 	t := &Table{}
 	names := make([]string, len(header))
@@ -81,7 +81,8 @@ func (t *Table) Print(w io.Writer) error {
 	return out.Render()
 }
 
-// widths are those of the columns: as wide as their cells. Where that is too much, headers are broken, then the widest give way.
+// widths are the widths of the columns. Each is as wide as its longest cell, if all of them fit. Otherwise headers are broken at spaces,
+// and then the widest column becomes narrower, again and again, until all fit.
 func (t *Table) widths() []int {
 	widths := make([]int, len(t.right))
 	total := func() int {
@@ -113,7 +114,8 @@ func (t *Table) widths() []int {
 	return widths
 }
 
-// widest is the column that gives way next. Digits are of no use without their middle: text does before numbers, until it is narrow.
+// widest is the column that becomes narrower next: the widest of texts, since a number without its middle is of no use. Once texts are
+// narrow, numbers count as well.
 func (t *Table) widest(widths []int) int {
 	best := 0
 	rank := func(j int) int {
@@ -130,7 +132,7 @@ func (t *Table) widest(widths []int) int {
 	return best
 }
 
-// narrow is the width below which text does not give way to numbers.
+// narrow is the width at which columns of text count as narrow, in columns of the terminal.
 const narrow = 12
 
 func longestLine(cell string) int {

@@ -1,10 +1,12 @@
 // Package halfclose tells a client that has only stopped sending from one that is gone.
 //
-// A client may close its sending side and still read the answer: netcat -N and some proxies do. net/http takes the end of
-// what it reads for a lost client and cancels the request. Behind Handler a request's context lives on until the client
-// really is gone: such a client answers the next byte with a reset, and the write after that one fails. So bytes are sent
-// that change no answer. Before an answer begins these are the first ones of its status line; once it has begun, Probes asks
-// the handler for some.
+// A client may close its sending side and still read the answer: netcat -N and some proxies do. net/http takes that for a lost client and
+// cancels the request. Behind Handler a request's context ends only when the client is really gone.
+//
+// How that is found out: a computer whose program is gone answers the next byte with a reset (RFC 9293, section 3.5.2), after which a
+// write fails. So probes are sent, bytes that change no answer. Every answer begins with "HTTP/1.": before it begins, these bytes are
+// sent one at a time, and the answer is sent without them. Once a streamed answer has begun, Probes asks its handler to send something
+// without meaning.
 package halfclose
 
 import (
@@ -28,10 +30,10 @@ const statusLine = "HTTP/1."
 // due is when each byte of statusLine may be sent, counted from when the client stopped sending.
 var due = [len(statusLine)]time.Duration{0, 50 * time.Millisecond, time.Second, 5 * time.Second, 20 * time.Second, time.Minute, 4 * time.Minute}
 
-// pauses between looks at the connection of a client that stopped sending; the last one repeats.
+// pauses are the times between two probes of a client that stopped sending; the last one repeats.
 var pauses = [...]time.Duration{10 * time.Millisecond, 40 * time.Millisecond, 150 * time.Millisecond, 800 * time.Millisecond, time.Second}
 
-// Listen makes the connections of a listener fit for Handler. The http.Server needs ConnContext, too.
+// Listen wraps a listener so that Handler knows its connections. The http.Server needs ConnContext, too.
 func Listen(inner net.Listener) net.Listener { return listener{inner} }
 
 type listener struct{ net.Listener }
@@ -45,7 +47,7 @@ func (l listener) Accept() (net.Conn, error) {
 	return &conn{Conn: c}, nil
 }
 
-// conn is a connection that knows whether its client still sends, and whether an answer has begun.
+// conn is a connection that notes whether its client still sends, and whether an answer has begun.
 type conn struct {
 	net.Conn
 	base    context.Context // of the server
@@ -53,8 +55,8 @@ type conn struct {
 
 	mutex  sync.Mutex
 	watch  *watch // of the request that is being answered
-	begun  bool   // its answer has
-	before int    // bytes of statusLine that were sent ahead of the answer
+	begun  bool   // the answer has begun
+	before int    // bytes of statusLine that were sent as probes
 }
 
 // Read implements net.Conn.
@@ -66,7 +68,7 @@ func (c *conn) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Write implements net.Conn. It leaves out what was sent ahead.
+// Write implements net.Conn. It leaves out the bytes that were sent as probes.
 func (c *conn) Write(p []byte) (int, error) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
@@ -79,22 +81,23 @@ func (c *conn) Write(p []byte) (int, error) {
 	return sent + n, err
 }
 
-// interim tells whether p is 100 Continue or the like, and not the answer.
+// interim tells whether p is an interim response such as 100 Continue, and not the answer.
 func interim(p []byte) bool {
 	const least = len("HTTP/1.1 1")
 	return len(p) >= least && string(p[:least]) == "HTTP/1.1 1"
 }
 
-// probe returns an error where the client of a request is gone. It may send a byte, by which a later call learns that.
+// probe returns an error where the client of a request is known to be gone. It may send a byte, whose reset a later call sees. since is
+// the time since the client stopped sending.
 func (c *conn) probe(w *watch, since time.Duration) error {
 	if !c.mutex.TryLock() {
-		return nil // a write is on its way, which probes better
+		return nil // the handler is writing, which serves as a probe
 	}
 	defer c.mutex.Unlock()
 	if c.watch != w {
 		return nil
 	}
-	var p []byte // a write of nothing reports that a reset came
+	var p []byte // an empty write fails, too, where a reset has come
 	if !c.begun && c.before < len(statusLine) && since >= due[c.before] {
 		p = []byte{statusLine[c.before]}
 	}
@@ -124,12 +127,12 @@ func ConnContext(ctx context.Context, inner net.Conn) context.Context {
 	return context.WithValue(ctx, connKey{}, c)
 }
 
-// watch is over the client of one request.
+// watch follows the client of one request.
 type watch struct {
 	conn   *conn
 	cancel context.CancelCauseFunc
-	ended  chan struct{} // closed when the request was answered
-	probes chan struct{}
+	ended  chan struct{} // closed when the handler has returned
+	probes chan struct{} // see Probes
 }
 
 // Handler gives requests a context that ends with their client, or with the context of the server. Requests whose connection
@@ -156,7 +159,7 @@ func Handler(next http.Handler) http.Handler {
 	})
 }
 
-// follow runs once net/http has given a client up. It ends with the request.
+// follow runs once net/http has taken a client for lost. It ends with the request.
 func (w *watch) follow(outer context.Context) {
 	c := w.conn
 	switch {
@@ -175,7 +178,7 @@ func (w *watch) follow(outer context.Context) {
 		}
 		select {
 		case w.probes <- struct{}{}:
-		default: // the handler has not come to the one before
+		default: // the handler has not taken the last one
 		}
 		select {
 		case <-w.ended:
@@ -188,8 +191,8 @@ func (w *watch) follow(outer context.Context) {
 	}
 }
 
-// Probes gives something each time that a handler which streams should send something without a meaning: its client has
-// stopped sending. It never does for requests that Handler does not know.
+// Probes is for handlers that stream, with the context of their request. It gives a value each time the handler should send something
+// without meaning, such as a comment, since its client has stopped sending. For requests that did not come through Handler it is nil.
 func Probes(request context.Context) <-chan struct{} {
 	if w, ok := request.Value(watchKey{}).(*watch); ok {
 		return w.probes

@@ -13,8 +13,8 @@ type Limits struct {
 	Nodes int // values and keys; default 250,000
 }
 
-// Decode reads one JSON document. It refuses duplicate keys, invalid UTF-8 and NaN; half a surrogate pair becomes U+FFFD. A
-// number may be larger than any float.
+// Decode reads one JSON document. It refuses duplicate keys, invalid UTF-8 and NaN. An escaped surrogate without its other half becomes
+// U+FFFD. A number may be larger than any float. Errors name the byte.
 func Decode(document []byte, limits Limits) (Value, error) {
 	if limits.Depth == 0 {
 		limits.Depth = 64
@@ -97,7 +97,7 @@ func (d *reader) value() (Value, error) {
 	return nil, d.failf("unexpected character")
 }
 
-// enter counts one level of nesting and passes the opening bracket.
+// enter counts one level of nesting and skips the opening bracket.
 func (d *reader) enter() error {
 	if d.depth--; d.depth < 0 {
 		return d.failf("the document nests too deep")
@@ -107,7 +107,7 @@ func (d *reader) enter() error {
 	return nil
 }
 
-// more passes the comma before another element, or the closing bracket.
+// more skips the comma before another element, or the closing bracket, and reports which it was.
 func (d *reader) more(end byte) (bool, error) {
 	d.space()
 	switch d.peek() {
@@ -223,7 +223,7 @@ func (d *reader) number() (Value, error) {
 func (d *reader) string() (string, error) {
 	d.pos++
 	start := d.pos
-	var out []byte // nil while the text is the source as it stands
+	var out []byte // nil as long as there was no escape: the text is then a part of the source
 	for {
 		if d.pos == len(d.source) {
 			return "", d.failf("the document ends within a string")
@@ -261,8 +261,8 @@ func (d *reader) string() (string, error) {
 	}
 }
 
-// stringBytes is the length of the string that began at start as the source writes it: no escape is shorter than what it
-// stands for.
+// stringBytes is how many bytes the string that began at start takes in the source. That is room enough for its text, since no escape is
+// shorter than the character it stands for.
 func (d *reader) stringBytes(start int) int {
 	for at := d.pos; at < len(d.source); at++ {
 		switch d.source[at] {

@@ -2,8 +2,8 @@ package jsontree
 
 import "unicode/utf8"
 
-// Append appends a value as JSON, with a blank after commas and colons as Python's json.dumps writes it; text beyond ASCII
-// stays as it is.
+// Append appends a value as JSON, with a space after commas and colons as Python's json.dumps writes it. Characters beyond ASCII are not
+// escaped.
 func Append(b []byte, v Value) []byte {
 	switch v := v.(type) {
 	case Bool:
@@ -40,7 +40,7 @@ func Append(b []byte, v Value) []byte {
 	return append(b, "null"...)
 }
 
-// AppendString appends text as a JSON string. What is not UTF-8 becomes U+FFFD.
+// AppendString appends text as a JSON string. Each byte that is not UTF-8 becomes U+FFFD.
 func AppendString(b []byte, text string) []byte {
 	const hex = "0123456789abcdef"
 	b = append(b, '"')

@@ -1,8 +1,9 @@
-// Package jsontree reads JSON as requests bring it: exact keys, in order, under limits, into values that everybody may pass on.
+// Package jsontree reads the JSON of requests into a tree of values, strictly and within limits. encoding/json would ignore the case of
+// keys, keep the last of two equal keys, lose the order of keys and make 1 and 1.0 the same; templates need all of these.
 //
-// Objects keep the order of their keys and have each key once. Numbers keep their text, so that 1 and 1.0 stay apart and large
-// ones are not rounded. Nothing in a document can panic, recurse without bound or allocate more than the document and the
-// limits grant.
+// Objects keep the order of their keys and have each key once. Numbers keep their text, so that 1 differs from 1.0 and large ones are
+// not rounded. Nothing in a document can panic, recurse without bound, or allocate more than the document and the limits grant.
+// Source: RFC 8259.
 package jsontree
 
 import (
@@ -65,11 +66,11 @@ func (n Number) Float() (float64, bool) {
 	return f, err == nil
 }
 
-// maxExactDigits bounds the text of a number beyond 2^53 with a fraction or exponent that is taken exactly, and so its cost.
+// maxExactDigits bounds the cost of Whole: longer numbers that have a fraction or an exponent and are beyond 2^53 do not fit.
 const maxExactDigits = 64
 
-// Whole is the number as an integer: 1, but 1.0 and 1e2 as well. whole is false where it has a fraction, fits where it needs
-// more than 64 bits.
+// Whole is the number as an integer. 1.0 and 1e2 are integers here, too. whole is false where the number has a fraction; fits is false
+// where it needs more than 64 bits.
 func (n Number) Whole() (value int64, whole, fits bool) {
 	if n.IsInteger() {
 		value, err := strconv.ParseInt(string(n), 10, 64)
@@ -98,10 +99,10 @@ func (n Number) Whole() (value int64, whole, fits bool) {
 type Object struct {
 	keys   []string
 	values []Value
-	index  map[string]int // of keys; only for objects past scanSize
+	index  map[string]int // place of each key; nil up to scanSize keys
 }
 
-// scanSize is the number of keys up to which a scan beats a map.
+// scanSize is the number of keys up to which a linear search is faster than a map.
 const scanSize = 8
 
 // NewObject returns an empty object.

@@ -18,7 +18,7 @@ stands between """ and """; pasted lines are one question, which Enter sends.
 A line that begins with a space is asked even where a / follows.
 `
 
-// command does what a line that begins with a slash says.
+// command runs the command of a line that begins with a slash.
 func (c *Conversation) command(line string) (leave bool, err error) {
 	name, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
 	rest = strings.TrimSpace(rest)

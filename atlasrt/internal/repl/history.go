@@ -11,21 +11,22 @@ import (
 	"unicode/utf8"
 )
 
-// Bounds of what is kept.
+// Bounds of the history. A longer entry is not kept, and a longer file is written anew.
 const (
 	mostEntries    = 1000
 	mostEntryBytes = 8 << 10
 	mostFileBytes  = 2 * mostEntries * 256
 )
 
-// History remembers what was entered, also for the next run. It serves golang.org/x/term, whose At counts from the last.
+// History is what was entered, kept in a file for the next run. It implements term.History of golang.org/x/term.
 type History struct {
-	path    string // empty: nothing is written
-	entries []string
-	err     error // the first that writing met
+	path    string   // empty: nothing is written
+	entries []string // the last entered is the last
+	err     error    // the first error of writing
 }
 
-// OpenHistory reads a file that need not be there; none for an empty path. Only the user may read what it becomes.
+// OpenHistory reads the history in a file, which need not exist yet; with an empty path there is no file. Files that it makes can be read
+// by the user alone.
 func OpenHistory(path string) (*History, error) {
 	h := &History{path: path}
 	if path == "" {
@@ -66,7 +67,7 @@ func (h *History) keep(entry string) bool {
 	return true
 }
 
-// Add implements term.History. Entries are written at once, so that runs side by side lose none.
+// Add implements term.History. Each entry is appended to the file at once, so that several programs with one history lose none.
 func (h *History) Add(entry string) {
 	if !h.keep(entry) || h.path == "" || h.err != nil {
 		return
@@ -102,7 +103,7 @@ func (h *History) rewrite() error {
 	return nil
 }
 
-// Err is why entries are not written, if they are not.
+// Err is why entries are not written; nil where they are.
 func (h *History) Err() error { return h.err }
 
 // Len implements term.History.

@@ -9,7 +9,7 @@ import (
 // mostLine bounds a line, in bytes.
 const mostLine = 1 << 20
 
-// Plain asks each line of a text that is no terminal, and stops at its end. There are no commands: a text may begin as it likes.
+// Plain asks each line of a text that does not come from a terminal. There are no commands: a line that begins with a slash is a question.
 func (c *Conversation) Plain(text io.Reader) error {
 	lines := bufio.NewScanner(text)
 	lines.Buffer(nil, mostLine)

@@ -1,7 +1,7 @@
-// Package repl holds a conversation with whoever sits at a terminal: lines, commands, settings, history.
+// Package repl holds a conversation with a user at a terminal: it reads lines, runs commands, and keeps settings and a history.
 //
-// What a model says goes where Answer writes it; everything else goes to Notes. The package knows no model and reads no
-// environment.
+// The answers of the model go where Answer writes them; everything else goes to Notes. The package knows no model and reads no
+// environment variables.
 package repl
 
 import (
@@ -13,21 +13,21 @@ import (
 	"github.com/atlas-inference/atlas/atlasrt/internal/chat"
 )
 
-// Lines gives what is entered, a line at a time.
+// Lines gives what the user enters, a line at a time.
 type Lines interface {
-	// Line asks with a prompt. pasted says that the line came with others that belong to it. The error is io.EOF at the end of the
-	// input, ErrInterrupt where the user wants to leave, ErrDropped where the line is to be forgotten.
+	// Line prints a prompt and reads a line. pasted says that it is part of a pasted text, whose further lines follow. The error is io.EOF
+	// at the end of the input, ErrInterrupt where the user wants to leave, ErrDropped where the user has cancelled the line.
 	Line(prompt string) (line string, pasted bool, err error)
 }
 
 var (
-	// ErrInterrupt says that the user pressed Ctrl-C and had entered nothing.
+	// ErrInterrupt says that the user pressed Ctrl-C on an empty line.
 	ErrInterrupt = errors.New("interrupted")
-	// ErrDropped says that the user pressed Ctrl-C to forget what was entered.
+	// ErrDropped says that the user pressed Ctrl-C to cancel a line.
 	ErrDropped = errors.New("the line was dropped")
 )
 
-// Prompts: of a question, and of its further lines.
+// Prompts of the first line of a question, and of its further lines.
 const (
 	firstPrompt = ">>> "
 	nextPrompt  = "... "
@@ -36,12 +36,12 @@ const (
 // quotes begin and end a text of several lines.
 const quotes = `"""`
 
-// Conversation is what was said, and how it goes on.
+// Conversation is the messages so far, and what it takes to go on.
 type Conversation struct {
-	Lines    Lines
-	Notes    io.Writer
-	Settings *Settings
-	// Answer writes the answer to the last of the messages and returns it, as much as there is where the user ended it.
+	Lines    Lines     // for Run; Plain and Ask do without
+	Notes    io.Writer // for everything that is no answer
+	Settings *Settings // what /set changes
+	// Answer writes the answer to the last of the messages and returns its text. Where the user stops it, the text so far is returned.
 	Answer func([]chat.Message) (string, error)
 
 	messages []chat.Message // without the system message
@@ -72,7 +72,7 @@ func (c *Conversation) Run() error {
 	}
 }
 
-// Ask answers one question and keeps both; a question that gets no answer is forgotten.
+// Ask answers one question, and adds both to the conversation. Where there is an error the question is not kept.
 func (c *Conversation) Ask(question string) error {
 	messages := append(c.messages, message("user", question))
 	asked := messages
@@ -120,5 +120,6 @@ func (c *Conversation) read() (question string, command bool, err error) {
 	}
 }
 
-// joined puts lines together; the line ends beside the quotes are no part of the text, nor is the one that sends pasted lines.
+// joined puts lines together, without empty lines at the beginning and the end: they come from the quotes, or from the Enter that sends
+// pasted lines.
 func joined(lines []string) string { return strings.Trim(strings.Join(lines, "\n"), "\n") }

@@ -11,24 +11,24 @@ import (
 
 // Values are what a conversation can change.
 type Values struct {
-	System    string
+	System    string        // the system message; empty: none
 	MaxTokens int           // of an answer; 0: as many as the context leaves
 	Seed      int64         // 0: a fresh one for each answer
-	Sampling  sample.Params // without its seed
+	Sampling  sample.Params // its seed is not used
 }
 
-// Settings are the values of a conversation and where each comes from.
+// Settings are the values of a conversation, and where each comes from.
 type Settings struct {
 	Values
 	initial Values
 	from    map[string]string // by name; absent: the default
-	changed map[string]bool
+	changed map[string]bool   // by name: /set has changed it
 }
 
-// Setting is one of them as it is shown.
+// Setting is one setting as it is shown: its name, its value, and where the value comes from.
 type Setting struct{ Name, Value, From string }
 
-// NewSettings begins with values, which must be in range; from says where those come from that are not the defaults.
+// NewSettings begins with values, which must be in range. from says by name where a value comes from; what it does not name is a default.
 func NewSettings(v Values, from map[string]string) (*Settings, error) {
 	return &Settings{Values: v, initial: v, from: from, changed: map[string]bool{}}, v.check()
 }
@@ -83,7 +83,8 @@ func integer[T int | int32 | int64](name string, bits int, at func(*Values) *T) 
 	}}
 }
 
-// Set changes a value. What is out of range changes nothing.
+// Set changes a setting; the text "default" gives it its first value again. Where the text is no value or is out of range, nothing
+// changes and the error says so.
 func (s *Settings) Set(name, text string) error {
 	for _, f := range fields() {
 		if f.name != name {
@@ -106,7 +107,7 @@ func (s *Settings) Set(name, text string) error {
 	return unknown(name)
 }
 
-// check is what requests over HTTP are checked for, too.
+// check applies the limits that requests over HTTP have, too.
 func (v *Values) check() error {
 	if v.MaxTokens < 0 {
 		return errors.New("max_tokens must be 0, for as many as the context leaves, or more")

@@ -8,17 +8,17 @@ import (
 	"golang.org/x/term"
 )
 
-// Screen is a terminal: its keys and what is drawn.
+// Screen is a terminal: the keys that are pressed, and what is drawn.
 type Screen struct {
-	Keys io.Reader
-	Draw io.Writer
-	// Raw makes keys come one by one, until restore is called. Nil: they do already.
+	Keys io.Reader // the keys, as bytes
+	Draw io.Writer // what is drawn, with escape sequences
+	// Raw switches the terminal to raw mode, in which every key comes at once, until restore is called. Nil: it is in raw mode.
 	Raw func() (restore func() error, err error)
 	// Size is how large the terminal is. Nil: 80 by 24.
 	Size func() (columns, rows int, err error)
 }
 
-// Terminal lets lines be edited, and earlier ones be taken again.
+// Terminal reads lines that the user can edit, and recalls earlier ones. It implements Lines.
 type Terminal struct {
 	screen  Screen
 	keys    *keys
@@ -26,7 +26,7 @@ type Terminal struct {
 	editor  *term.Terminal
 }
 
-// NewTerminal edits lines on a screen.
+// NewTerminal makes a Terminal on a screen.
 func NewTerminal(screen Screen, history *History) *Terminal {
 	t := &Terminal{screen: screen, keys: &keys{from: screen.Keys}, history: history}
 	t.renew()
@@ -57,7 +57,7 @@ func (t *Terminal) Line(prompt string) (line string, pasted bool, err error) {
 	}
 	if t.screen.Size != nil {
 		if columns, rows, err := t.screen.Size(); err == nil && columns > 0 && rows > 0 {
-			_ = t.editor.SetSize(columns, rows) // which draws: what fails there fails below
+			_ = t.editor.SetSize(columns, rows) // an error in drawing comes again below
 		}
 	}
 	t.editor.SetPrompt(prompt)
@@ -69,7 +69,7 @@ func (t *Terminal) Line(prompt string) (line string, pasted bool, err error) {
 	case errors.Is(err, term.ErrPasteIndicator):
 		return line, true, nil
 	case err == io.EOF && t.keys.interrupted:
-		t.renew() // the editor keeps a line that it gave up
+		t.renew() // the editor would keep the cancelled line
 		_, _ = io.WriteString(t.screen.Draw, "^C\r\n")
 		if t.keys.entered {
 			return "", false, ErrDropped
@@ -79,11 +79,11 @@ func (t *Terminal) Line(prompt string) (line string, pasted bool, err error) {
 	return line, false, err
 }
 
-// keys notes what the editor does not tell apart.
+// keys passes keys on to the editor and looks for Ctrl-C, which the editor reports as the end of the input.
 type keys struct {
 	from        io.Reader
-	entered     bool // something before the interrupt
-	interrupted bool // Ctrl-C
+	entered     bool // other keys came before Ctrl-C
+	interrupted bool // Ctrl-C was pressed
 }
 
 const ctrlC = 3

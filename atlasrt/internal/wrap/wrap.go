@@ -1,8 +1,7 @@
 // Package wrap breaks running text into lines of a terminal at word ends, as the text comes.
 //
-// A word is held back until it is whole; so is a character, which may be several code points. Nothing but line ends is added,
-// only spaces at which a line is broken are left out, and control characters are shown and not sent: a model's text never
-// commands the terminal.
+// A word is held back until it is complete, and so is a character, which may be several code points. Line ends are added; spaces at which
+// a line is broken are left out; control characters are replaced by pictures of them, so that no text of a model commands the terminal.
 package wrap
 
 import (
@@ -17,17 +16,17 @@ import (
 // tab is how far apart tab stops are.
 const tab = 8
 
-// longest bounds what is held back: longer words, in bytes, are no words.
+// longest bounds the bytes that are held back: what is longer is not waited for.
 const longest = 1 << 10
 
 // Writer wraps what is written to it. Flush writes what is held back.
 type Writer struct {
 	to     io.Writer
-	width  int    // columns of a line; 0: lines are as long as they come
+	width  int    // columns of a line; 0: no line is broken
 	column int    // where the next character goes
-	spaces string // seen, and left out where the line is broken
-	word   string // begun
-	half   []byte // of a code point
+	spaces string // spaces before word, which are left out where the line is broken
+	word   string // the word that has begun
+	half   []byte // the first bytes of a code point
 }
 
 // New makes a Writer for lines of so many columns; 0 breaks none.
@@ -49,7 +48,7 @@ func (w *Writer) Write(p []byte) (int, error) {
 	return len(p), w.add(string(data[:whole]))
 }
 
-// Flush writes the word that is held back. Spaces after it stay, so that the text is whole.
+// Flush writes the word that is held back, and the spaces after it.
 func (w *Writer) Flush() error {
 	text := strings.ToValidUTF8(string(w.half), string(utf8.RuneError))
 	w.half = nil
@@ -79,7 +78,7 @@ func (w *Writer) add(text string) error {
 			w.word += string(r)
 		}
 	}
-	// Scripts without spaces may be broken between any two wide characters: the last one may still grow.
+	// Scripts without spaces may be broken between any two wide characters. The last one is held back: more code points may belong to it.
 	if head, last := splitWide(w.word); head != "" {
 		w.put(&out, head)
 		w.word = last
@@ -109,7 +108,7 @@ func (w *Writer) put(out *strings.Builder, word string) {
 	}
 }
 
-// place writes what is not broken.
+// place writes a word that is not broken, on this line where it fits and else on the next.
 func (w *Writer) place(out *strings.Builder, word string) {
 	end := w.column
 	for _, r := range w.spaces {
@@ -127,7 +126,7 @@ func (w *Writer) place(out *strings.Builder, word string) {
 	}
 	w.spaces = ""
 	out.WriteString(word)
-	if w.width > 0 && w.column > w.width { // the terminal has broken it
+	if w.width > 0 && w.column > w.width { // the word is longer than a line, and the terminal has broken it
 		w.column %= w.width
 	}
 }
@@ -147,7 +146,7 @@ func leading(word string) (head, rest string) {
 	return word[:end], word[end:]
 }
 
-// splitWide splits a word behind its last wide character but one grapheme: what follows may belong to it.
+// splitWide splits a word before the last wide character: code points that follow may still belong to that one.
 func splitWide(word string) (head, last string) {
 	end, begin := 0, 0
 	for graphemes := displaywidth.StringGraphemes(word); graphemes.Next(); {
