@@ -7,11 +7,12 @@ type Attention interface {
 	PagedAttention(Stream, PagedAttention)
 }
 
-// RotaryAngles makes the table that RotaryCache reads: for frequency j of row r the angle a = Positions[Axis[j],r]·Frequency[j];
-// Out[r,j] = Scale·cos a and Out[r,Pairs+j] = Scale·sin a.
+// RotaryAngles makes the table of cosines and sines that RotaryCache reads. For frequency j of row r the angle is
+// a = Positions[Axis[j],r]·Frequency[j]; Out[r,j] = Scale·cos a and Out[r,Pairs+j] = Scale·sin a.
 //
-// It depends on the step alone, not on the layer. Axis tells which of several positions (time, height, width) drives a
-// frequency; without it the first does. Source: Su et al. 2021, https://arxiv.org/abs/2104.09864.
+// It depends on the step and not on the layer, so that one call serves all layers. A token may have several positions, Axes of them (time,
+// height, width): Axis names the one of each frequency; without Axis all take the first. Pairs is how many pairs of elements of a head
+// are rotated. Source: Su et al. 2021, https://arxiv.org/abs/2104.09864.
 type RotaryAngles struct {
 	Out       Ptr   `atlas:"out f32 [Rows,2*Pairs]"`
 	Positions Ptr   `atlas:"in i32 [Axes,Rows]"`
@@ -23,7 +24,7 @@ type RotaryAngles struct {
 	Scale     float32
 }
 
-// Pairing tells which two elements of a head turn together.
+// Pairing tells which two elements of a head are rotated together.
 type Pairing int32
 
 // Pairings: element i with i+Pairs (rotate half), or 2i with 2i+1 (neighbours).
@@ -32,12 +33,12 @@ const (
 	PairNeighbours
 )
 
-// RotaryCache turns the queries and keys of each row by the angles of its position and stores keys and values in the cache.
+// RotaryCache rotates the queries and keys of each row by the angles of its position, and stores keys and values in the cache.
 //
 // A row of QKV holds Heads query heads, KVHeads key heads and KVHeads value heads of HeadDim elements. Where QNorm and
 // KNorm are given, each query and key head is first divided by its root mean square and scaled (as RMSNorm does). The
-// first 2·Pairs elements of a head turn, the rest pass. Queries and keys are turned in place; key and value are
-// written to the cache slot Slots[r] = block·BlockSize + offset; a negative slot writes nothing.
+// first 2·Pairs elements of a head are rotated by Angles, which RotaryAngles made; the others stay. Queries and keys are rotated in
+// place. Key and value are written to the cache slot Slots[r] = block·BlockSize + offset; a negative slot writes nothing.
 type RotaryCache struct {
 	QKV       Ptr   `atlas:"inout act [Rows,(Heads+2*KVHeads)*HeadDim]"`
 	K         Ptr   `atlas:"inout KVType [Blocks,KVHeads,BlockSize,HeadDim]"`
@@ -58,12 +59,13 @@ type RotaryCache struct {
 	Eps       float32
 }
 
-// PagedAttention attends over the cached keys of each row's own sequence, the row itself included.
+// PagedAttention attends over the cached keys of each row's own sequence, the row's own key included.
 //
-// Rows are ragged: sequence s owns rows Starts[s] … Starts[s+1]-1, which are the last of its Lengths[s] tokens, so that
-// row r stands at position p = Lengths[s] - (Starts[s+1] - r) and sees positions max(0, p-Window+1) … p (Window 0: all).
-// Token t of sequence s lies in block Tables[s,t/BlockSize]. Query head h reads key head h/(Heads/KVHeads):
-// Out[r,h] = Σ_t softmax_t(Scale·Q[r,h]·K[t])·V[t]. Rows past Starts[Seqs] are left alone.
+// Rows are ragged: each of Seqs sequences brings as many as it likes. Sequence s has rows Starts[s] … Starts[s+1]-1, which are the last of
+// its Lengths[s] tokens. So row r stands at position p = Lengths[s] - (Starts[s+1] - r), and sees positions max(0, p-Window+1) … p
+// (Window 0: all). Token t of sequence s lies in block Tables[s,t/BlockSize]; a row of Tables has room for MaxBlocks. Query head h reads
+// key head h/(Heads/KVHeads): Out[r,h] = Σ_t softmax_t(Scale·Q[r,h]·K[t])·V[t]. Rows past Starts[Seqs] are padding, and Out keeps what it
+// held there.
 type PagedAttention struct {
 	Out       Ptr   `atlas:"out act [Rows,Heads*HeadDim]"`
 	Q         Ptr   `atlas:"in act [Rows:QPitch,Heads*HeadDim]"`

@@ -9,7 +9,7 @@ type Core interface {
 	Logits(Stream, Logits)
 }
 
-// Embedding copies rows of a matrix: Out[r] = W[IDs[r]]. An id outside the matrix gives zeros.
+// Embedding copies rows of a matrix: Out[r] = W[IDs[r]], where IDs are tokens. An id outside the matrix gives zeros.
 type Embedding struct {
 	Out  Ptr    `atlas:"out act [Rows,W.Cols]"`
 	IDs  Ptr    `atlas:"in i32 [Rows]"`
@@ -20,7 +20,7 @@ type Embedding struct {
 
 // RMSNorm divides each row by its root mean square: Out[r,c] = In[r,c]·Scale[c] / √(mean_c In[r,c]² + Eps).
 //
-// Where Residual is not zero, In+Residual takes In's place and is stored to Residual, ready for the next block.
+// Where Residual is not zero, In+Residual takes In's place in this formula, and is stored to Residual for the next block.
 // Out may be In. Source: Zhang and Sennrich 2019, https://arxiv.org/abs/1910.07467.
 type RMSNorm struct {
 	Out      Ptr   `atlas:"out act [Rows,Cols]"`
@@ -45,9 +45,9 @@ type Linear struct {
 	OutPitch int32
 }
 
-// SwiGLU gates: Out[r,c] = silu(In[r,c])·In[r,Cols+c] with silu(x) = x/(1+e⁻ˣ).
+// SwiGLU gates the up projection of each row: Out[r,c] = silu(In[r,c])·In[r,Cols+c] with silu(x) = x/(1+e⁻ˣ).
 //
-// In holds the gate and then the up projection of each row. Source: Shazeer 2020, https://arxiv.org/abs/2002.05202.
+// A row of In holds the gate projection and then the up projection. Source: Shazeer 2020, https://arxiv.org/abs/2002.05202.
 type SwiGLU struct {
 	Out  Ptr   `atlas:"out act [Rows,Cols]"`
 	In   Ptr   `atlas:"in act [Rows,2*Cols]"`
@@ -55,9 +55,9 @@ type SwiGLU struct {
 	Cols int32
 }
 
-// Logits multiplies chosen rows by the output matrix: Out[i,n] = Σ_k In[Index[i],k]·W[n,k], always in f32.
+// Logits multiplies chosen rows by the output matrix: Out[i,n] = Σ_k In[Index[i],k]·W[n,k]. The result is always f32.
 //
-// A negative index gives a row of zeros.
+// In has InRows rows, of which Index chooses Rows. A negative index gives a row of zeros.
 type Logits struct {
 	Out    Ptr    `atlas:"out f32 [Rows,W.Rows]"`
 	In     Ptr    `atlas:"in act [InRows,W.Cols]"`

@@ -1,10 +1,10 @@
 package op
 
-// Fused is sequences of operations that a set may have one kernel for. A method reports whether it has one for the call:
-// if not, nothing was queued and the caller takes the plain operations.
+// Fused is operations that stand for several, for which a set may have one kernel. A method reports whether it has one for the call: if
+// not, nothing was queued, and the caller calls the plain operations.
 //
-// A fused kernel computes what the plain ones would, one after the other: what one of them would have written for the
-// next is rounded to act just so.
+// A fused kernel computes what the plain operations would, one after the other. Values that one of them would write for the next are
+// rounded to act here, too.
 type Fused interface {
 	NormLinear(Stream, NormLinear) bool
 	GatedLinear(Stream, GatedLinear) bool
@@ -17,8 +17,8 @@ type Fused interface {
 
 // NormLinear is RMSNorm and Linear: Out[r,n] = Σ_k y[r,k]·W[n,k] + Bias[n] with y = RMSNorm(In, Scale).
 //
-// Where Residual is not zero, In+Residual takes In's place and is stored to Sum, which is other memory than both: every
-// block of a kernel reads them.
+// Where Residual is not zero, In+Residual takes In's place and is stored to Sum. Sum must not overlap In or Residual: every block of a
+// kernel reads them.
 type NormLinear struct {
 	Out      Ptr    `atlas:"out act [Rows:OutPitch,W.Rows]"`
 	Sum      Ptr    `atlas:"out? act [Rows,W.Cols]"`
@@ -33,8 +33,8 @@ type NormLinear struct {
 	_        int32
 }
 
-// GatedLinear is NormLinear without bias and SwiGLU: Out[r,n] = silu(g)·u, where g and u are elements n and n+W.Rows/2 of
-// the product. Where Scale is zero there is no norm: y = In, and neither Residual nor Sum.
+// GatedLinear is NormLinear without bias, and then SwiGLU: Out[r,n] = silu(g)·u, where g and u are elements n and n+W.Rows/2 of
+// the product. Where Scale is zero there is no norm: y = In, and Residual and Sum are not used.
 type GatedLinear struct {
 	Out      Ptr    `atlas:"out act [Rows,W.Rows/2]"`
 	Sum      Ptr    `atlas:"out? act [Rows,W.Cols]"`
@@ -46,8 +46,8 @@ type GatedLinear struct {
 	Eps      float32
 }
 
-// NormRoute is RMSNorm, Linear and Route: Normed = y as in NormLinear, and the logits of row r are W·y[r]. Bias and the
-// rest are those of Route, whose experts are the rows of W and whose Scale is Factor.
+// NormRoute is RMSNorm, Linear and Route: Normed = y as in NormLinear, and the logits of row r are W·y[r]. The other fields are those of
+// Route: its experts are the rows of W, and its Scale is Factor here.
 type NormRoute struct {
 	Normed    Ptr    `atlas:"out act [Rows,W.Cols]"`
 	Sum       Ptr    `atlas:"out? act [Rows,W.Cols]"`
@@ -68,7 +68,7 @@ type NormRoute struct {
 	Eps       float32
 }
 
-// NormRouteUp is NormRoute, whose matrix is Router here, and ExpertUp of what it normalised, which nobody else is given.
+// NormRouteUp is NormRoute, whose matrix is Router here, and then ExpertUp of the normalised rows. Those are not stored.
 type NormRouteUp struct {
 	Out       Ptr    `atlas:"out act [Rows*TopK,W.Rows/2]"`
 	Sum       Ptr    `atlas:"out? act [Rows,W.Cols]"`
@@ -90,7 +90,7 @@ type NormRouteUp struct {
 	Eps       float32
 }
 
-// LinearAdd is Linear whose product, rounded to act, is added to what Out holds: a block's way back to the residual.
+// LinearAdd is Linear whose product, rounded to act, is added to what Out holds. So a block adds its result to the residual.
 type LinearAdd struct {
 	Out      Ptr    `atlas:"inout act [Rows:OutPitch,W.Rows]"`
 	In       Ptr    `atlas:"in act [Rows,W.Cols]"`
@@ -113,7 +113,7 @@ type ExpertDownAdd struct {
 	TopK    int32
 }
 
-// ExpertDownNorm is ExpertDownAdd, and RMSNorm of what Out holds then: Normed is what the next block reads.
+// ExpertDownNorm is ExpertDownAdd, and then RMSNorm of Out: Normed is the input of the next block.
 type ExpertDownNorm struct {
 	Out     Ptr    `atlas:"inout act [Rows,W.Rows]"`
 	Normed  Ptr    `atlas:"out act [Rows,W.Rows]"`

@@ -15,15 +15,15 @@ type Memory interface {
 	Convert(Stream, Convert)
 }
 
-// Pack writes matrix 0 of W from its row-major bytes in a checkpoint.
+// Pack writes matrix 0 of W, in the set's layout, from Raw: its bytes as a checkpoint stores them, see Scheme.
 type Pack struct {
 	W     Weight `atlas:"out"`
 	Raw   Ptr    `atlas:"in u8 [Bytes]"`
 	Bytes int64
 }
 
-// Unpack writes the checkpoint's bytes of matrix 0 of W, every bit as it was; but in NVFP4 codes may have their scale's sign, and be
-// zeros where it is zero.
+// Unpack writes the checkpoint's bytes of matrix 0 of W, every bit as it was. NVFP4 is an exception: there scales may lose their sign,
+// which goes to their codes, and codes whose scale is zero may become zeros. The weights are the same numbers.
 type Unpack struct {
 	Raw   Ptr    `atlas:"out u8 [Bytes]"`
 	W     Weight `atlas:"in"`
@@ -45,7 +45,7 @@ type Fill struct {
 	_     int32
 }
 
-// Convert changes the element type, one rounding to nearest even. Types are F32, BF16 and F16.
+// Convert changes the element type of Count numbers, rounding once to nearest even. InType and OutType are F32, BF16 or F16.
 type Convert struct {
 	Out     Ptr `atlas:"out OutType [Count]"`
 	In      Ptr `atlas:"in InType [Count]"`

@@ -1,25 +1,27 @@
 package op
 
-// MoE is a mixture of experts.
+// MoE is a mixture of experts: each row is multiplied by a few of many networks. Source: Shazeer et al. 2017,
+// https://arxiv.org/abs/1701.06538.
 type MoE interface {
 	Route(Stream, Route)
 	ExpertUp(Stream, ExpertUp)
 	ExpertDown(Stream, ExpertDown)
 }
 
-// Routing is how router logits become expert weights.
+// Routing is how a router's logits become the scores of experts.
 type Routing int32
 
-// Routings: a softmax over all experts, or a sigmoid of each where Bias takes part in the choice but not in the weight.
+// Routings.
 const (
-	RouteSoftmax Routing = iota
-	RouteSigmoid
+	RouteSoftmax Routing = iota // scores are a softmax over all experts
+	RouteSigmoid                // scores are the sigmoid of each logit; Bias counts in the choice of experts, but not in their weights
 )
 
-// Route picks TopK experts for each row, best first (the lower id where two tie), and groups the picks by expert.
+// Route picks TopK of Experts experts for each row by the scores of its Logits, the best first (the lower id where two tie), and groups
+// the picks by expert.
 //
 // Weights[r,k] = Scale·score, divided by the sum of the row's chosen scores where Normalise is not 0. Pick p = r·TopK+k
-// belongs to expert IDs[p]; Order lists all picks sorted by expert and then by p, and those of expert e are
+// belongs to expert IDs[p]. Order lists all picks sorted by expert and then by p; those of expert e are
 // Order[Starts[e]] … Order[Starts[e+1]-1].
 type Route struct {
 	IDs       Ptr   `atlas:"out i32 [Rows,TopK]"`
@@ -36,8 +38,9 @@ type Route struct {
 	Scale     float32
 }
 
-// ExpertUp runs the gate and up projections of each pick and gates them: for p = r·TopK+k with expert e,
-// Out[p] = silu(g)·u where W[e] holds the rows of the gate and then those of the up projection, g,u = W[e]·In[r].
+// ExpertUp computes the gate and up projections of each pick, and gates them. Pick p = r·TopK+k has expert e = IDs[p], and
+// Out[p] = silu(g)·u with g,u = W[e]·In[r]: the first half of W[e]'s rows is the gate projection, the second half the up projection.
+// Order and Starts are those of Route.
 type ExpertUp struct {
 	Out    Ptr    `atlas:"out act [Rows*TopK,W.Rows/2]"`
 	In     Ptr    `atlas:"in act [Rows,W.Cols]"`
@@ -49,8 +52,8 @@ type ExpertUp struct {
 	TopK   int32
 }
 
-// ExpertDown runs the down projection of each pick and sums a row's picks in the order of their rank:
-// Out[r] = Σ_k Weights[r,k]·W[IDs[r,k]]·In[r·TopK+k].
+// ExpertDown computes the down projection of each pick, and adds up the picks of each row from the best to the last:
+// Out[r] = Σ_k Weights[r,k]·W[IDs[r,k]]·In[r·TopK+k]. Weights, Order and Starts are those of Route.
 type ExpertDown struct {
 	Out     Ptr    `atlas:"out act [Rows,W.Rows]"`
 	In      Ptr    `atlas:"in act [Rows*TopK,W.Cols]"`

@@ -1,7 +1,7 @@
 // Package op is the contract between models and kernels: one struct and one method per operation.
 //
-// A struct is copied to the device as it stands, so it holds no Go pointer and no hidden padding. Struct tags say what
-// a field means to the compiler, the header that kernels include, the tests and the bounds checks:
+// A struct is copied to the device byte by byte, so it holds no Go pointer and no hidden padding. Struct tags describe each field. From
+// them follow the header that kernels include, the tests and the bounds checks:
 //
 //	`atlas:"ROLE TYPE [DIM,DIM,...]"`
 //
@@ -10,11 +10,24 @@
 // the integer fields; DIM:PITCH says that consecutive items lie PITCH elements apart, counted in the dimensions to the
 // right of it. A Weight field has a role only. Fields that no kernel reads are named _.
 //
-// An integer tagged `atlas:"step"` is a size that one step has more of than another. The others belong to the model. Memory
-// is planned for the most of each, and a call may come with anything less.
+// An integer tagged `atlas:"step"` is a size that differs from step to step, such as the number of rows; the others belong to the model.
+// Memory is planned for the largest value of each, and a call may come with any smaller one.
 //
-// Sizes in a struct are those that a captured step is replayed with; what changes from step to step (positions,
-// lengths, slots, tables) lies behind a Ptr.
+// A recorded step is replayed with the sizes in its structs. What changes without a new recording (positions, lengths, slots, tables)
+// lies behind a Ptr.
+//
+// These names mean the same in every struct. A row is one token of one sequence in the step's batch.
+//
+//   - Out is the result and In the input; Rows is how many rows the call has, Cols how many elements a row has.
+//   - W is the matrix that rows are multiplied by. W.Rows are its outputs and W.Cols its inputs; with experts W.Count is their number.
+//   - OutPitch and QPitch are the elements from one row of Out, or of Q, to the next.
+//   - Bias is added to the result where it is given. Scale is a norm's factor for each column where it is a Ptr; where it is a number
+//     the struct's comment says what it multiplies. Eps is a norm's ε.
+//   - Residual is the sum of the blocks so far, and Sum is where Residual + In is stored.
+//   - Heads, KVHeads and HeadDim are the query heads, the key heads (and as many value heads), and the elements of a head.
+//   - Blocks and BlockSize are the blocks of the paged cache, and the tokens of a block. K, V and KVType are the cached keys and values of
+//     one layer, and their element type.
+//   - TopK is how many experts a row gets. A pick is one of these choices: row r has picks r·TopK to r·TopK+TopK-1.
 package op
 
 import "unsafe"
@@ -22,37 +35,35 @@ import "unsafe"
 // Ptr is an address in the memory of one device. Zero is no address.
 type Ptr uint64
 
-// Kernel is an entry point that a device has loaded. Only the device that gave it knows what it means.
+// Kernel is an entry point that a device has loaded. It is valid for that device alone.
 type Kernel uintptr
 
 // Grid is how many blocks a launch has in each direction.
 type Grid struct{ X, Y, Z uint32 }
 
-// Tile says how a copy engine reads a matrix of bf16: Rows of Cols elements that lie Pitch elements apart, in boxes of
-// BoxRows by BoxCols, or of all rows where the matrix has fewer. What lies past the matrix reads as zeros. In a box, the
-// 16-byte pieces of 128 bytes are swizzled: piece c of row r lies at c ^ r % 8.
+// Tile describes a matrix of bf16 to a GPU's copy engine, which copies it into shared memory in boxes. What lies past the matrix is copied
+// as zeros. In a box, the 16-byte pieces of 128 bytes are swizzled: piece c of row r lies at place c ^ r % 8.
 type Tile struct {
-	Data             Ptr // a multiple of 16
-	Rows, Cols       int64
-	Pitch            int64 // a multiple of 8
-	BoxRows, BoxCols uint32
+	Data             Ptr    // the first element; a multiple of 16 bytes
+	Rows, Cols       int64  // of the matrix
+	Pitch            int64  // elements from one row to the next, a multiple of 8
+	BoxRows, BoxCols uint32 // of a box; a matrix with fewer rows has boxes of all its rows
 }
 
-// TensorMap is a Tile as a copy engine has it.
+// TensorMap is a Tile in the form that a copy engine reads (CUtensorMap of cuda.h).
 type TensorMap [16]uint64
 
-// Stream is an ordered queue of launches on one device. Models only pass it on.
+// Stream is an ordered queue of launches on one device. Models only pass it on to operations.
 //
-// A launch reports nothing: the stream keeps its first error for whoever waits for it, so that a forward pass reads
-// like its paper.
+// A launch returns no error, so that a forward pass reads like its paper: the stream keeps its first error until somebody waits for it.
 type Stream interface {
-	// Args lends bytes of space for the argument block of the next Launch.
+	// Args lends space for the argument block of the next Launch. The caller writes all of it.
 	Args(bytes uintptr) unsafe.Pointer
 	// Launch queues grid blocks of k over the argument block that Args lent last.
 	Launch(k Kernel, grid Grid)
-	// Scratch lends device memory until the next call of Scratch takes effect in queue order; 64-byte aligned.
+	// Scratch lends device memory to the launches that are queued before the next call of Scratch; its address is a multiple of 64.
 	Scratch(bytes int64) Ptr
-	// TensorMap makes what a copy engine reads a matrix by. A device without one fails; a stream that runs nothing gives zeros.
+	// TensorMap makes the descriptor of a matrix for a copy engine. A device without one fails; a stream that runs nothing gives zeros.
 	TensorMap(Tile) TensorMap
 	// Fail records err unless an error came before it.
 	Fail(err error)
@@ -70,7 +81,7 @@ const (
 	I64
 	U32
 	U8
-	F8E4M3
+	F8E4M3 // one sign, four exponent and three fraction bits; no infinity
 )
 
 // Bytes is the size of one element.

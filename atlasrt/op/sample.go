@@ -6,14 +6,17 @@ type Sampler interface {
 	Resolve(Stream, Resolve)
 }
 
-// Sample draws one token per row from its logits.
+// Sample draws one token per row from its Logits over a vocabulary of Vocab tokens. It goes through these steps in this order:
 //
-// In this order: where Mask is given, tokens whose bit is 0 are ruled out. Each edit e of the row
-// (EditStarts[r] … EditStarts[r+1]-1) changes its token's logit to z' = z + EditBias; then z' / EditFactor where z' > 0, else
-// z'·EditFactor; then + EditOffset. Temperature 0 takes the largest logit (the lowest id where two tie). Otherwise
-// logits are divided by Temperature; MinP m rules out z < max + ln m; TopK k > 0 keeps the k largest (ties by lower id);
-// TopP p keeps the fewest, largest first, whose probabilities sum to at least p; what is left is drawn from by
-// inverting its cumulative distribution, largest first, at u = Uniform(Seed[r], Position[r]).
+//  1. Where Mask is given, tokens whose bit is 0 are ruled out.
+//  2. Each edit e of the row, from EditStarts[r] to EditStarts[r+1]-1 of all Edits, changes the logit z of token EditToken[e]:
+//     z' = z + EditBias; then z' / EditFactor where z' > 0, else z'·EditFactor; then + EditOffset.
+//  3. Temperature 0 takes the largest logit (the lowest id where two tie), and that is the result. Else logits are divided by Temperature.
+//  4. MinP m rules out logits less than the largest + ln m.
+//  5. TopK k > 0 keeps the k largest (the lower id where two tie).
+//  6. TopP p keeps the fewest tokens, the most likely first, whose probabilities sum to at least p.
+//  7. One of the tokens that are left is drawn by inverting their cumulative distribution, the most likely first, at
+//     u = Uniform(Seed[r], Position[r]).
 //
 // So a draw depends on the row alone, never on the batch. A row whose logits are all ruled out or not finite gives -1.
 type Sample struct {
@@ -37,10 +40,10 @@ type Sample struct {
 	_           int32
 }
 
-// Resolve brings a step's inputs to where its kernels read them: Out[i] = In[i]. The first Rows words are tokens, and those
-// less than zero are references to what was sampled: Out[r] = Sampled[-1-In[r]].
+// Resolve copies a step's inputs, Count words, to where its kernels read them: Out[i] = In[i]. The first Rows words are tokens. A negative
+// one refers to a token that the step before sampled: Out[r] = Sampled[-1-In[r]]. A reference past the Samples tokens gives -1.
 //
-// So a step can be queued before the host knows the tokens of the step before. A reference past the end gives -1.
+// So a step can be queued before the host knows the tokens of the step before.
 type Resolve struct {
 	Out     Ptr   `atlas:"out i32 [Count]"`
 	In      Ptr   `atlas:"in i32 [Count]"`

@@ -11,8 +11,10 @@ type Scheme int32
 // Schemes. Their numbers are part of the contract. Those named Q are GGUF's block formats: 32 weights along a
 // row, or 256 for those that end in K.
 //
-// Where scales lie apart from the codes in a checkpoint, a matrix's raw bytes are all of its codes and then all of its
+// Where codes and scales are tensors of their own in a checkpoint, a matrix's raw bytes are all of its codes and then all of its
 // block scales, each row-major. Factors of a whole row or matrix are not among them: they become Weight.Scale.
+//
+// In the formulas below w is the weight, q its code, d the scale of its block.
 const (
 	// SchemeBF16 is two bytes a weight.
 	SchemeBF16 Scheme = iota + 1
@@ -31,24 +33,24 @@ const (
 	SchemeNVFP4
 	// SchemeQ5_0 is an f16 scale, 32 fifth bits and 16 bytes of the lower four, low nibbles first: w = d·(q-16).
 	SchemeQ5_0
-	// SchemeQ4_K is an f16 scale, an f16 scale of minimums, a scale s and a minimum m of six bits for each 32 weights in
-	// twelve bytes, and 128 bytes, of which 32 hold 64 weights, low nibbles first: w = d·s·q - dmin·m. Scales and minimums
-	// of the first four lie in a byte each; the upper two bits of those bytes belong to the last four, whose lower ones
-	// are nibbles of the last four bytes.
+	// SchemeQ4_K is an f16 scale d, an f16 scale dmin of minimums, twelve bytes with a scale s and a minimum m of six bits for each group
+	// of 32 weights, and 128 bytes of codes, of which 32 hold 64 weights, low nibbles first: w = d·s·q - dmin·m. Of the eight groups, the
+	// scales of the first four are the lower six bits of bytes 0 to 3, and their minimums those of bytes 4 to 7. The upper two bits of
+	// these bytes belong to the last four groups, whose lower four bits are the nibbles of bytes 8 to 11.
 	SchemeQ4_K
-	// SchemeQ6_K is, for each half of the 256 weights, 64 bytes of low nibbles, then for each half 32 bytes of upper two
-	// bits, a signed scale s for each 16 weights and an f16 scale: w = d·s·(q-32).
+	// SchemeQ6_K is 64 bytes of low nibbles for each half of the 256 weights, then 32 bytes of the upper two bits for each half, a signed
+	// byte s for each 16 weights, and an f16 scale d: w = d·s·(q-32).
 	SchemeQ6_K
 )
 
-// Blocks of SchemeF8Block. Checkpoints have a scale per 128 rows; with 16, matrices whose rows are no multiple of 128 can
-// still be stacked into one.
+// Blocks of SchemeF8Block. Checkpoints have a scale for each 128 rows, which is repeated here for each 16: so matrices whose rows are no
+// multiple of 128 can be stacked into one.
 const (
 	F8BlockRows = 16
 	F8BlockCols = 128
 )
 
-// schemes lists every scheme, in the order of their numbers. Bytes are those of a block of weights along a row.
+// schemes lists every scheme by its number: its name, the weights of a block along a row, and the bytes of such a block.
 var schemes = [...]struct {
 	name              string
 	block, blockBytes int64
@@ -99,13 +101,13 @@ func (s Scheme) RawBytes(rows, cols int64) int64 {
 	return bytes
 }
 
-// Rounding is what activations may become before a kernel multiplies them, where the checkpoint means them to be rounded. No
-// kernel must; one that does says so in its manifest, and asks for it in its condition.
+// Rounding says how a kernel may round activations before it multiplies them, because the checkpoint was made for that. No kernel has to.
+// One that does says so in its manifest (the key rounds), and serves only weights that allow it.
 type Rounding int32
 
 // Roundings.
 const (
-	// RoundingNone leaves activations what they are.
+	// RoundingNone keeps activations as they are.
 	RoundingNone Rounding = iota
 	// RoundingE4M3x128 is e4m3 with a scale for each 128 columns of a row, as oracle.RoundE4M3 has it.
 	RoundingE4M3x128
@@ -119,12 +121,12 @@ const (
 // bytes. Pack makes them, Unpack gives the checkpoint's back.
 type Weight struct {
 	Data     Ptr      // packed codes and block scales of matrix 0
-	Scale    Ptr      // f32 [Count,Rows]: a factor per row besides the blocks' own; zero means one
+	Scale    Ptr      // f32 [Count,Rows]: a factor of each row, beside the scales of blocks; 0: all are one
 	Stride   int64    // bytes from one stacked matrix to the next
 	Scheme   Scheme   // of every matrix
 	Rows     int32    // outputs
 	Cols     int32    // inputs
 	Count    int32    // stacked matrices; experts have many
-	Rounding Rounding // what kernels may make of activations
+	Rounding Rounding // how kernels may round activations
 	_        int32
 }

@@ -6,8 +6,8 @@ import (
 	"github.com/atlas-inference/atlas/atlasrt/op"
 )
 
-// RotaryAngles makes the table of cosines and sines. The angle is rounded to float32 before, as the published models do
-// it: at position 100000 the difference would show.
+// RotaryAngles makes the table of cosines and sines. The angle is rounded to float32 first, as the published models do: at a position of
+// 100000 the difference is visible.
 func (s *Set) RotaryAngles(_ op.Stream, x op.RotaryAngles) {
 	rows, pairs := int(x.Rows), int(x.Pairs)
 	positions := slice[int32](x.Positions, int(x.Axes)*rows)
@@ -27,8 +27,7 @@ func (s *Set) RotaryAngles(_ op.Stream, x op.RotaryAngles) {
 	}
 }
 
-// RotaryCache turns queries and keys and stores keys and values. What goes into the cache is rounded once, to the
-// cache's type.
+// RotaryCache rotates queries and keys, and stores keys and values. What is stored in the cache is rounded once, to the cache's type.
 func (s *Set) RotaryCache(_ op.Stream, x op.RotaryCache) {
 	heads, kvHeads, dim, pairs := int(x.Heads), int(x.KVHeads), int(x.HeadDim), int(x.Pairs)
 	width := (heads + 2*kvHeads) * dim
@@ -61,7 +60,7 @@ func (s *Set) RotaryCache(_ op.Stream, x op.RotaryCache) {
 	}
 }
 
-// rotate turns the first pairs of a head by angles, which holds all cosines and then all sines.
+// rotate rotates the first pairs of a head by angles, which holds all cosines and then all sines.
 func rotate(head, angles []float64, pairing op.Pairing) {
 	pairs := len(angles) / 2
 	for j := range pairs {

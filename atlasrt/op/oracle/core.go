@@ -22,8 +22,8 @@ func (s *Set) Embedding(q op.Stream, x op.Embedding) {
 	}
 }
 
-// RMSNorm normalises rows. The sum with the residual is rounded to the activation type before it takes In's place, so
-// that both of its readers see the same number.
+// RMSNorm normalises rows. The sum with the residual is rounded to the activation type before it is normalised, so that the norm and the
+// next block read the same numbers.
 func (s *Set) RMSNorm(_ op.Stream, x op.RMSNorm) {
 	cols := int(x.Cols)
 	scale := load(x.Scale, op.F32, 0, cols)

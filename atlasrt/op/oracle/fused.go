@@ -6,12 +6,12 @@ import (
 	"github.com/atlas-inference/atlas/atlasrt/op"
 )
 
-// between is memory for what one of the plain operations hands to the next.
+// between is memory for the values that one plain operation writes for the next.
 func (s *Set) between(pin *runtime.Pinner, rows, cols int32) op.Ptr {
 	return Address(pin, make([]byte, int64(rows)*int64(cols)*s.act.Bytes()))
 }
 
-// normed is RMSNorm of In, or of In+Residual, which goes to sum.
+// normed is RMSNorm of in, or of in+residual, which is stored to sum.
 func (s *Set) normed(q op.Stream, out, sum, in, residual, scale op.Ptr, rows, cols int32, eps float32) {
 	if residual != 0 {
 		s.store(sum, s.act, 0, load(residual, s.act, 0, int(rows)*int(cols)))
@@ -58,7 +58,7 @@ func (s *Set) NormRoute(q op.Stream, x op.NormRoute) bool {
 	return true
 }
 
-// NormRouteUp normalises rows, picks their experts and runs those' gates and ups.
+// NormRouteUp normalises rows, picks their experts, and computes the experts' gate and up projections.
 func (s *Set) NormRouteUp(q op.Stream, x op.NormRouteUp) bool {
 	var pin runtime.Pinner
 	defer pin.Unpin()
@@ -72,7 +72,7 @@ func (s *Set) NormRouteUp(q op.Stream, x op.NormRouteUp) bool {
 	return true
 }
 
-// add is Out += what a plain operation puts into memory of its own; rows of out lie pitch apart.
+// add runs a plain operation into memory of its own, and adds the result to out, whose rows lie pitch elements apart.
 func (s *Set) add(out op.Ptr, rows, cols, pitch int32, plain func(s *Set, between op.Ptr)) {
 	var pin runtime.Pinner
 	defer pin.Unpin()
@@ -98,7 +98,7 @@ func (s *Set) LinearAdd(q op.Stream, x op.LinearAdd) bool {
 	return true
 }
 
-// ExpertDownAdd runs the down projections and adds each row's sum to another row.
+// ExpertDownAdd runs the down projections, and adds each row's sum to that row of Out.
 func (s *Set) ExpertDownAdd(q op.Stream, x op.ExpertDownAdd) bool {
 	s.add(x.Out, x.Rows, x.W.Rows, x.W.Rows, func(s *Set, between op.Ptr) {
 		s.ExpertDown(q, op.ExpertDown{
@@ -108,7 +108,7 @@ func (s *Set) ExpertDownAdd(q op.Stream, x op.ExpertDownAdd) bool {
 	return true
 }
 
-// ExpertDownNorm runs the down projections, adds each row's sum to another row and normalises that.
+// ExpertDownNorm runs the down projections, adds each row's sum to that row of Out, and normalises the result.
 func (s *Set) ExpertDownNorm(q op.Stream, x op.ExpertDownNorm) bool {
 	s.ExpertDownAdd(q, op.ExpertDownAdd{
 		Out: x.Out, In: x.In, IDs: x.IDs, Weights: x.Weights, Order: x.Order, Starts: x.Starts, W: x.W, Rows: x.Rows, TopK: x.TopK,

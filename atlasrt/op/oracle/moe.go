@@ -53,7 +53,8 @@ func best(scores, bias []float64, top int) []int {
 	return order[:top]
 }
 
-// Group lists the picks in ids by expert: those of expert e are order[starts[e]] … order[starts[e+1]-1], ascending.
+// Group lists picks by expert. ids is the expert of each pick; the picks of expert e become order[starts[e]] … order[starts[e+1]-1],
+// ascending. starts has one element more than there are experts.
 func Group(order, starts, ids []int32) {
 	next := 0
 	for e := range len(starts) - 1 {

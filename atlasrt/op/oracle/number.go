@@ -86,9 +86,9 @@ func e4m3(b byte) float64 {
 	return sign * math.Ldexp(8+fraction, exponent-10)
 }
 
-// RoundE4M3 rounds a row of activations the way checkpoints of FP8 weights with dynamic scales ask for: so many columns (128 for
-// weights in blocks, else all) have a scale s = amax/448, and become s times x/s rounded to e4m3, both quotients in f32: where
-// x/s lies between two numbers may hang on that. Columns whose s is below 2⁻¹⁰⁰ become zeros.
+// RoundE4M3 rounds a row of activations as checkpoints of FP8 weights with dynamic scales ask for. Every so many columns (128 for weights
+// in blocks, else all) have one scale s = max|x|/448, and each x becomes s·e4m3(x/s). Both quotients are rounded to f32, since which of
+// two e4m3 numbers is nearer may depend on that. Where s is below 2⁻¹⁰⁰ the columns become zeros.
 func RoundE4M3(row []float64, columns int) {
 	for len(row) > 0 {
 		block := row[:min(len(row), columns)]
@@ -106,7 +106,7 @@ func RoundE4M3(row []float64, columns int) {
 	}
 }
 
-// roundE4M3 is the nearest number of e4m3, the even one of two, at most 448 in size.
+// roundE4M3 is the nearest e4m3 number, the even one where two are equally near, from -448 to 448.
 func roundE4M3(x float64) float64 {
 	_, exponent := math.Frexp(x) // |x| in [0.5,1)·2^exponent
 	step := math.Ldexp(1, max(exponent, -5)-4)
@@ -150,8 +150,8 @@ func toHalf(x float64) uint16 {
 	return sign | (uint16(exponent+13)<<10 + uint16(math.RoundToEven(fraction*2048)))
 }
 
-// odd narrows to float32 towards zero and sets the last bit where that lost something, so that a second rounding to
-// fewer bits is the only one that counts.
+// odd narrows to float32 by rounding to odd: towards zero, with the last bit set where that was not exact. A second rounding, to fewer
+// bits, then gives what one rounding of x would have given.
 func odd(x float64) float32 {
 	f := float32(x)
 	if float64(f) == x || x != x {

@@ -1,7 +1,8 @@
 // Package oracle computes every op of package op in plain Go, and so says what the right answer is.
 //
-// It reads and writes host memory, computes at once in float64 and rounds once to the type of the result. Its packed
-// layout is the checkpoint's own bytes. A row's bits depend on that row alone. Streams are only used to report failures.
+// It reads and writes host memory, computes in float64, and rounds once to the type of the result. An operation is done when its method
+// returns; its stream is only used to report failures. A packed matrix is the checkpoint's own bytes. The bits of a row depend on that row
+// alone. Speed does not matter here: each method should be as easy to check against its formula in package op as it can be.
 package oracle
 
 import (
@@ -16,20 +17,20 @@ import (
 // Set is the reference kernel set. It keeps no state: any number of goroutines may use it.
 type Set struct {
 	act   op.DType        // what act means in op's tags
-	round func([]float64) // what becomes of a row of activations before it is multiplied; nil: nothing
+	round func([]float64) // rounds a row of activations before it is multiplied; nil: rows stay as they are
 
-	watched []*Unrounded
+	watched []*Unrounded // buffers whose unrounded results are noted
 }
 
-// Unrounded is what a buffer of floating-point numbers would hold if results were not rounded to its type.
+// Unrounded is the results in one buffer before they were rounded to its element type.
 type Unrounded struct {
-	at     op.Ptr
-	is     op.DType
-	Values []float64 // NaN where nothing was stored
-	Added  []float64 // of Values, what was rounded before it was added to what stood there; NaN where nothing was
+	at     op.Ptr    // the buffer
+	is     op.DType  // its element type
+	Values []float64 // by element; NaN where nothing was stored
+	Added  []float64 // the part of Values that was rounded and then added to what the buffer held; NaN where nothing was added
 }
 
-// NewUnrounded is that of n elements of a type at an address.
+// NewUnrounded makes one for n elements of a type at an address.
 func NewUnrounded(at op.Ptr, is op.DType, n int64) *Unrounded {
 	u := &Unrounded{at: at, is: is, Values: make([]float64, n), Added: make([]float64, n)}
 	for i := range n {
@@ -38,7 +39,7 @@ func NewUnrounded(at op.Ptr, is op.DType, n int64) *Unrounded {
 	return u
 }
 
-// Watching is the set that notes the unrounded results in some buffers as well. Calls must follow one another.
+// Watching is the set that also notes the unrounded results of some buffers. One goroutine at a time may call it.
 func (s *Set) Watching(list ...*Unrounded) *Set {
 	w := *s
 	w.watched = list
@@ -56,7 +57,8 @@ func New(act op.DType) *Set {
 // Scratch implements bundle.Set: the reference asks for none.
 func (s *Set) Scratch(any) int64 { return 0 }
 
-// Rounding is the set for kernels that round activations before they multiply them. The rule is one that manifests name.
+// Rounding is the reference for kernels that round activations before they multiply them. The rule is named as in manifests: "e4m3x128"
+// or "e4m3xrow"; any other is an error.
 func (s *Set) Rounding(rule string) (*Set, error) {
 	r := *s
 	switch rule {
@@ -70,7 +72,7 @@ func (s *Set) Rounding(rule string) (*Set, error) {
 	return &r, nil
 }
 
-// factors are rows of activations as they are multiplied.
+// factors are rows of activations, rounded where the set rounds them before it multiplies.
 func (s *Set) factors(p op.Ptr, first, rows, cols int) []float64 {
 	in := load(p, s.act, first*cols, rows*cols)
 	for r := 0; s.round != nil && r < rows; r++ {
@@ -88,7 +90,7 @@ func known(q op.Stream, name string, w op.Weight) bool {
 	return false
 }
 
-// parallel calls body for parts of 0 … n-1 that together cover it, each on its own goroutine.
+// parallel splits 0 … n-1 into parts and calls body for each on a goroutine of its own.
 func parallel(n int, body func(from, to int)) {
 	workers := min(runtime.GOMAXPROCS(0), n)
 	if workers <= 1 {

@@ -7,7 +7,7 @@ import (
 	"github.com/atlas-inference/atlas/atlasrt/op"
 )
 
-// slice is the n elements at p. All code of the package but this file is ordinary, bounds-checked Go.
+// slice is the n elements at p. This file alone turns addresses into slices; the rest of the package is ordinary, bounds-checked Go.
 func slice[T any](p op.Ptr, n int) []T {
 	if n == 0 {
 		return nil
@@ -15,7 +15,8 @@ func slice[T any](p op.Ptr, n int) []T {
 	return unsafe.Slice((*T)(*(*unsafe.Pointer)(unsafe.Pointer(&p))), n)
 }
 
-// Address is where a slice lies, and stays until it is unpinned: an op.Ptr alone neither keeps memory nor follows a stack that moves.
+// Address is the address of a slice, which stays valid until pin is unpinned. An op.Ptr alone does not keep memory alive, and does not
+// follow a stack that moves.
 func Address[T any](pin *runtime.Pinner, data []T) op.Ptr {
 	at := unsafe.Pointer(unsafe.SliceData(data))
 	pin.Pin(at)
@@ -35,7 +36,7 @@ func (s *Set) store(p op.Ptr, t op.DType, first int, values []float64) {
 	s.note(p, t, first, len(values), func(e *Unrounded, at int64) { copy(e.Values[at:], values) })
 }
 
-// note calls take with what watches n elements, and where the first of them is there.
+// note calls take for each watched buffer that holds these n elements; at is the number of the first of them in that buffer.
 func (s *Set) note(p op.Ptr, t op.DType, first, n int, take func(e *Unrounded, at int64)) {
 	for _, e := range s.watched {
 		if at := int64(p-e.at)/t.Bytes() + int64(first); p >= e.at && t == e.is && at+int64(n) <= int64(len(e.Values)) {

@@ -2,7 +2,7 @@ package oracle
 
 import "github.com/atlas-inference/atlas/atlasrt/op"
 
-// Resolve copies inputs and looks references up.
+// Resolve copies inputs, and replaces references to sampled tokens by the tokens.
 func (*Set) Resolve(_ op.Stream, x op.Resolve) {
 	sampled := slice[int32](x.Sampled, int(x.Samples))
 	out := slice[int32](x.Out, int(x.Count))

@@ -11,7 +11,7 @@ import (
 // Choice is a token that a row may draw.
 type Choice struct {
 	Token       int32
-	Probability float64
+	Probability float64 // from 0 to 1
 }
 
 // Sample draws tokens.
@@ -37,8 +37,8 @@ func draw(choices []Choice, u float64) int32 {
 	return token
 }
 
-// Choices is what row r of a call draws from, the most likely first; probabilities sum to one. Temperature 0 leaves one
-// choice. Logits that are not finite are ruled out.
+// Choices are the tokens that row r of a call draws from, the most likely first; their probabilities sum to one. Temperature 0 leaves one.
+// Logits that are not finite are ruled out. Tests use it to see how near a draw was to another token.
 func Choices(x op.Sample, r int) []Choice {
 	choices := candidates(x, r)
 	if len(choices) == 0 {
@@ -71,8 +71,8 @@ func Choices(x op.Sample, r int) []Choice {
 	return choices
 }
 
-// candidates lists the tokens that are not ruled out by their edited logits, which stand in Probability for now, the
-// largest first and the lower id where two tie.
+// candidates lists the tokens that are not ruled out, the largest edited logit first, the lower id first where two tie. Until exponentiate
+// is called, Probability holds the logit.
 func candidates(x op.Sample, r int) []Choice {
 	vocab := int(x.Vocab)
 	logits := slices.Clone(slice[float32](x.Logits, int(x.Rows)*vocab)[r*vocab : (r+1)*vocab])
@@ -98,7 +98,7 @@ func candidates(x op.Sample, r int) []Choice {
 	return choices
 }
 
-// edit changes logits in float32, one rounding for each step, so that equal logits stay equal everywhere.
+// edit changes logits in float32 and rounds after each step, as kernels do: so logits that tie in a kernel tie here, too.
 func edit(logits []float32, x op.Sample, r int) {
 	starts := slice[int32](x.EditStarts, int(x.Rows)+1)
 	edits := int(x.Edits)
@@ -118,7 +118,7 @@ func edit(logits []float32, x op.Sample, r int) {
 	}
 }
 
-// leading is the choices up to the first that keep refuses.
+// leading is the choices before the first one for which keep is false.
 func leading(choices []Choice, keep func(Choice) bool) []Choice {
 	for i, c := range choices {
 		if !keep(c) {

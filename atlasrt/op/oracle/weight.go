@@ -39,14 +39,14 @@ func weightRow(to []float64, w op.Weight, e, n int) {
 	}
 }
 
-// apart gives the codes of row n, bytes of them, and the block scales that follow the codes of all rows.
+// apart splits a matrix whose scales follow its codes: the codes of row n, so many bytes, and the block scales of all rows.
 func apart(matrix op.Ptr, w op.Weight, n, bytes int) (codes, scales []byte) {
 	all := slice[byte](matrix, int(w.Scheme.RawBytes(int64(w.Rows), int64(w.Cols))))
 	return all[n*bytes : (n+1)*bytes], all[int(w.Rows)*bytes:]
 }
 
-// Dequantise widens one row of a matrix from a checkpoint's bytes, exactly, where its scales lie among the codes. The
-// block formats are those of GGUF: see the schemes of package op.
+// Dequantise widens one row of a matrix exactly from a checkpoint's bytes, for schemes whose blocks hold codes and scales together. They
+// are GGUF's block formats (see the schemes of package op), bf16 and plain e4m3.
 func Dequantise(to []float64, scheme op.Scheme, raw []byte) {
 	switch scheme {
 	case op.SchemeBF16:
