@@ -11,23 +11,23 @@ import (
 	"github.com/atlas-inference/atlas/generated/ops"
 )
 
-// Timing is how long one call takes; zero where it was not measured.
+// Timing is how long one call takes: the median and the least of several samples. It is zero where it was not measured.
 type Timing struct{ Median, Min time.Duration }
 
 // BenchResult is how fast one case ran.
 type BenchResult struct {
 	Op      string
-	Case    string
-	Args    map[string]int64 // sizes and switches, as Shape has them
-	Cold    Timing           // its buffers come from memory, as weights do when a model runs
-	Warm    Timing           // the same buffers each time, as activations; only where steps are replayed
+	Case    string           // its name
+	Args    map[string]int64 // sizes and switches: see Shape
+	Cold    Timing           // with buffers that are not in a cache, as weights are not when a model runs
+	Warm    Timing           // with the same buffers each time, as for activations; only where steps are replayed
 	Bytes   int64            // that a call must read and write at least once
-	Flops   int64            // of its products; 0 where they do not matter
+	Flops   int64            // of its products; 0 where the operation has none
 	Ceiling int64            // bytes per second that the device can read, measured in the same run
-	Message string           // why there is no time: no kernels for the scheme, or a failure
+	Message string           // why there is no time: no kernels for the scheme, or a failure; else ""
 }
 
-// Time is the cold median, or the warm one of a case too small to be measured cold.
+// Time is the cold median, or the warm one where the case is too small to be measured cold.
 func (r BenchResult) Time() time.Duration {
 	if r.Cold.Median > 0 {
 		return r.Cold.Median
@@ -35,13 +35,13 @@ func (r BenchResult) Time() time.Duration {
 	return r.Warm.Median
 }
 
-// BytesPerSecond is by Time.
+// BytesPerSecond is Bytes divided by Time.
 func (r BenchResult) BytesPerSecond() float64 { return perSecond(r.Bytes, r.Time()) }
 
-// FlopsPerSecond is by Time.
+// FlopsPerSecond is Flops divided by Time.
 func (r BenchResult) FlopsPerSecond() float64 { return perSecond(r.Flops, r.Time()) }
 
-// Share is the part of the measured ceiling that Time reaches.
+// Share is BytesPerSecond as a part of the ceiling, from 0 to about 1.
 func (r BenchResult) Share() float64 { return r.BytesPerSecond() / float64(max(r.Ceiling, 1)) }
 
 func perSecond(n int64, d time.Duration) float64 { return float64(n) / max(d.Seconds(), 1e-12) }
@@ -60,11 +60,11 @@ func micros(d time.Duration) float64 { return float64(d.Nanoseconds()) / 1e3 }
 
 // BenchReport is how fast all cases ran.
 type BenchReport struct {
-	Target   string
-	Replayed bool   // launches were replayed from a recorded step, as an engine does
-	Ceiling  int64  // bytes per second
-	Method   string // how the ceiling was measured
-	Results  []BenchResult
+	Target   string        // the target's name
+	Replayed bool          // launches were replayed from a recorded step, as an engine does
+	Ceiling  int64         // bytes per second
+	Method   string        // how the ceiling was measured
+	Results  []BenchResult // in the order of the cases
 }
 
 // String is a line for each case, after one about the ceiling.
@@ -77,8 +77,8 @@ func (r BenchReport) String() string {
 	return b.String()
 }
 
-// Bench measures a target at sizes of real models: on a device of its own that records steps by replaying launches, else by
-// queueing them.
+// Bench measures a target at the sizes of real models. On a GPU it replays recorded launches, as an engine does; on a CPU it queues them.
+// A case that cannot be measured has a Message; the error says why nothing could be.
 func Bench(t Target, o Options) (BenchReport, error) {
 	report := BenchReport{Target: t.Name}
 	if err := o.check(); err != nil {
@@ -106,7 +106,7 @@ func Bench(t Target, o Options) (BenchReport, error) {
 		}
 		report.Results = append(report.Results, result)
 	}
-	// Twice, and the better one: whatever else the machine does must not make kernels look good.
+	// The ceiling is measured before and after, and the higher one counts: were the machine busy during one, kernels would look too good.
 	after, _, err := b.ceiling()
 	report.Ceiling, report.Method = max(before, after), method
 	for i := range report.Results {
@@ -123,7 +123,8 @@ type bencher struct {
 	tiles   map[op.DType][]byte // random contents, by type
 }
 
-// newBencher replays on devices that record steps, but not on a CPU: others use it, too, and a median needs many samples.
+// newBencher times replays on devices that record steps, but not on a CPU: other programs use it as well, and a median needs more samples
+// than replays give.
 func newBencher(j *judge) *bencher {
 	b := &bencher{judge: j, clock: queueing{j.target.stream}, tiles: map[op.DType][]byte{}}
 	if g, ok := j.Device.(device.Grapher); ok && !j.HostMemory {
@@ -135,7 +136,7 @@ func newBencher(j *judge) *bencher {
 // has reports whether the set has kernels for a scheme.
 func (b *bencher) has(scheme op.Scheme) bool { return b.Set.PackedBytes(scheme, 256, 256) > 0 }
 
-// bench times a case cold and, by replays, which are fine enough to tell the difference, warm.
+// bench times a case cold and, where launches are replayed, warm: only replays are exact enough to show the difference.
 func (b *bencher) bench(c *Case, result *BenchResult) error {
 	s, err := b.stage(c)
 	if err != nil {
@@ -149,7 +150,7 @@ func (b *bencher) bench(c *Case, result *BenchResult) error {
 			return err
 		}
 	}
-	if b.replays && len(s.calls) > 1 { // else one call has more bytes than a cache holds
+	if b.replays && len(s.calls) > 1 { // with one call only, its buffers are larger than a cache
 		result.Warm, err = b.clock.time(1, func(int) { queue(0) })
 	}
 	return err

@@ -11,18 +11,18 @@ import (
 	"github.com/atlas-inference/atlas/generated/ops"
 )
 
-// Case is one call of an op. Everything about it follows from its sizes, its name and a seed.
+// Case is one call of an operation. Its buffers and their contents follow from its sizes, its name and a seed.
 type Case struct {
-	Op   string
-	Name string
+	Op   string // the operation
+	Name string // unlike those of the operation's other cases
 
 	args    reflect.Value        // the op's struct: sizes and switches are set, addresses are not
-	given   map[string]bool      // optional fields that are not zero; a weight's "W.Scale" is one
-	values  map[string][]byte    // contents of buffers that are not just random
-	numbers map[string][]float64 // the same, to be rounded to the buffer's type; a weight's name is a matrix in bf16
-	alias   map[string]string    // fields that have the address of another one
-	ids     []int32              // MoE: the expert of each pick
-	peaked  bool                 // each block of an activation row is zero or stands out
+	given   map[string]bool      // optional fields that are not zero, by name; a weight's scale is "W.Scale"
+	values  map[string][]byte    // bytes of buffers that are not random, by name
+	numbers map[string][]float64 // numbers of such buffers, to be rounded to their type; under a weight's name a matrix in bf16
+	alias   map[string]string    // fields that have the address of another field
+	ids     []int32              // of experts: the expert of each pick
+	peaked  bool                 // see peak
 }
 
 // of makes a case of the op whose struct args is.
@@ -78,7 +78,7 @@ func (c *Case) clone() *Case {
 	return &d
 }
 
-// weight is the case's matrix, if its op has one, or the first of two.
+// weight is the case's weight W; false where its operation has none.
 func (c *Case) weight() (op.Weight, bool) {
 	v := c.args.FieldByName("W")
 	if !v.IsValid() {
@@ -106,13 +106,13 @@ func (c *Case) matrices() []string {
 	return names
 }
 
-// matrix is one of them.
+// matrix is the weight of that name.
 func (c *Case) matrix(name string) op.Weight { return c.args.FieldByName(name).Interface().(op.Weight) }
 
 // matrix is a weight to be filled.
 func matrix(scheme op.Scheme, rows, cols int) op.Weight { return experts(scheme, 1, rows, cols) }
 
-// experts is a stack of them, which allow the rounding that published checkpoints of a scheme ask for.
+// experts is a stack of matrices. They allow activations to be rounded where published checkpoints of the scheme do.
 func experts(scheme op.Scheme, count, rows, cols int) op.Weight {
 	w := op.Weight{Scheme: scheme, Rows: int32(rows), Cols: int32(cols), Count: int32(count)}
 	switch scheme {
@@ -124,7 +124,7 @@ func experts(scheme op.Scheme, count, rows, cols int) op.Weight {
 	return w
 }
 
-// keeping are the cases whose matrices allow activations to be rounded, with the same ones where they do not.
+// keeping adds, to each case whose matrix allows activations to be rounded, the same case with a matrix that does not.
 func keeping(list []*Case) []*Case {
 	for _, c := range list {
 		w, ok := c.weight()

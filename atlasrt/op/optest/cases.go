@@ -6,7 +6,7 @@ import (
 	"github.com/atlas-inference/atlas/atlasrt/op"
 )
 
-// cases are all that is compared with the oracle, op by op; persistent are those that only persistent kernels need.
+// cases are all calls that are compared with the oracle, by operation. persistent adds those that only persistent kernels need.
 func cases(o Options, persistent bool) []*Case {
 	var list []*Case
 	for _, group := range [][]*Case{
@@ -21,7 +21,7 @@ func cases(o Options, persistent bool) []*Case {
 	return list
 }
 
-// batches are those whose rows must not depend on each other.
+// batches are calls whose rows are computed again in smaller batches, and must have the same bits there.
 func batches(o Options) []*Case {
 	const rows = 300
 	name := func(what string) string { return "rows alone and together, " + what }

@@ -8,13 +8,13 @@ import (
 	"github.com/atlas-inference/atlas/atlasrt/op"
 )
 
-// sequence is one sequence of a ragged batch: its last rows of length tokens.
+// sequence is one sequence of a ragged batch: it has length tokens, and the batch has its last rows.
 type sequence struct{ rows, length int }
 
-// nowhere is a block id in table entries that no kernel may use.
+// nowhere is the block id of table entries past the end of a sequence: a kernel that uses one fails.
 const nowhere = math.MaxInt32 - 1000
 
-// attention makes a case of a ragged batch, with padding rows behind it. x gives heads, sizes and types.
+// attention makes a case of a ragged batch, with so many rows of padding at its end. x gives heads, sizes and types.
 func attention(name string, x op.PagedAttention, batch []sequence, padding int) *Case {
 	rng := rand.New(rand.NewPCG(uint64(len(name)), uint64(len(batch))))
 	size := int(x.BlockSize)
@@ -48,7 +48,7 @@ func attention(name string, x op.PagedAttention, batch []sequence, padding int) 
 	return c
 }
 
-// decodes are n sequences of one row, each step tokens longer than the one before.
+// decodes are n sequences of one row each. The first has length tokens, and each further one step tokens more.
 func decodes(n, length, step int) []sequence {
 	list := make([]sequence, n)
 	for i := range list {
@@ -144,7 +144,7 @@ func rotaryCases(o Options) []*Case {
 			list = append(list, rotary(fmt.Sprintf("%s partial, pairing %d norms %d %s", h, x.Pairing, len(norms), x.KVType), x, 7).with(norms...))
 		}
 	}
-	for i, kv := range kvTypes { // many rows of heads that turn whole
+	for i, kv := range kvTypes { // many rows of heads whose elements are all rotated
 		x := op.RotaryCache{Heads: 5 + 35*int32(i), KVHeads: 1 + 3*int32(i), HeadDim: 128, Pairs: 64, BlockSize: 16, KVType: kv, Eps: 1e-6}
 		list = append(list, rotary(fmt.Sprintf("%d/%d×128 rows 130 %s", x.Heads, x.KVHeads, kv), x, 130).with([]string{"QNorm", "KNorm"}[:2-i]...))
 	}
@@ -153,7 +153,7 @@ func rotaryCases(o Options) []*Case {
 	return append(list, rotary("300 rows", x, 300), rotary("only the queries have a norm", x, 4).with("QNorm"))
 }
 
-// rotary makes a case whose rows stand at scattered slots, every fifth at none.
+// rotary makes a case whose rows go to random slots of the cache; every fifth row is not stored.
 func rotary(name string, x op.RotaryCache, rows int) *Case {
 	rng := rand.New(rand.NewPCG(uint64(rows), uint64(x.HeadDim)))
 	x.Rows, x.Blocks = int32(rows), int32(rows)/x.BlockSize+3
@@ -170,7 +170,7 @@ func rotary(name string, x op.RotaryCache, rows int) *Case {
 	return c
 }
 
-// anyAngles is a table as RotaryAngles makes it, of random angles.
+// anyAngles is a table of random angles in the form that RotaryAngles makes.
 func anyAngles(rng *rand.Rand, rows, pairs int) []float32 {
 	angles := make([]float32, 0, rows*2*pairs)
 	for range rows {

@@ -53,7 +53,7 @@ func (n network) plain(rows int) []*Case {
 	}
 }
 
-// products are those of one layer and of the output.
+// products are the products of one layer, and the output matrix and the embedding where they are small enough.
 func (n network) products(scheme op.Scheme, rows int) []*Case {
 	h := n.heads
 	var list []*Case
@@ -72,7 +72,7 @@ func (n network) products(scheme op.Scheme, rows int) []*Case {
 		name := fmt.Sprintf("%s %s %s %s rows %d", n.name, scheme, m.what, m.shape, rows)
 		list = append(list, of(name, op.Linear{W: matrix(scheme, m.rows, m.cols), Rows: int32(rows), OutPitch: int32(m.rows)}).with(factored(scheme)))
 	}
-	if rows > 8 || n.hidden > 2048 || int64(n.hidden)%scheme.Block() != 0 { // nobody needs the gigabytes
+	if rows > 8 || n.hidden > 2048 || int64(n.hidden)%scheme.Block() != 0 { // larger ones would take gigabytes
 		return list
 	}
 	index := make([]int32, rows)
@@ -113,7 +113,7 @@ func (n network) sampling() []*Case {
 	return list
 }
 
-// mixture is a layer with a quarter of the experts of Qwen3-30B-A3B, or an eighth.
+// mixture is a layer of Qwen3-30B-A3B with 32 of its 128 experts, or 16 in short runs.
 func mixture(scheme op.Scheme, rows int, o Options) []*Case {
 	const inner, hidden, top = 768, 2048, 8
 	count := 32

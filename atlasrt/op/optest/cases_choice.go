@@ -30,7 +30,7 @@ func routeCases(o Options) []*Case {
 	return list
 }
 
-// distinct makes rows of different numbers, sixteenths that every float type holds, so that no two experts tie.
+// distinct makes rows of different numbers, so that no two experts tie. They are sixteenths, which every float type holds exactly.
 func distinct(rows, cols int) []float64 {
 	rng := rand.New(rand.NewPCG(uint64(rows), uint64(cols)))
 	var values []float64
@@ -133,7 +133,7 @@ func (c *Case) mask(vocab, rows int) *Case {
 	return c
 }
 
-// edit gives every second row some edits: penalties, and the largest logits ruled out by a bias of -∞.
+// edit gives every second row some edits: biases, penalties, and tokens that a bias of -∞ rules out.
 func (c *Case) edit(rows, vocab int) *Case {
 	rng := rand.New(rand.NewPCG(uint64(vocab), 5))
 	starts := []int32{0}
@@ -159,7 +159,7 @@ func (c *Case) edit(rows, vocab int) *Case {
 	return c
 }
 
-// sampleTraps are rows with ties, with nothing to draw and with logits that are no numbers.
+// sampleTraps are rows whose logits tie, leave nothing to draw, or are not numbers.
 func sampleTraps() []*Case {
 	const vocab = 200
 	nan, inf := math.NaN(), math.Inf(1)

@@ -13,7 +13,7 @@ var schemes = []op.Scheme{
 	op.SchemeQ5_0, op.SchemeQ4_K, op.SchemeQ6_K,
 }
 
-// whole is a number of columns that fills whole blocks.
+// whole rounds a number of columns up to whole blocks of a scheme.
 func whole(scheme op.Scheme, cols int) int {
 	block := int(scheme.Block())
 	return (cols + block - 1) / block * block
@@ -38,13 +38,13 @@ func shapes(scheme op.Scheme, o Options) []shape {
 	if scheme.Block() == 1 {
 		list = append(list, shape{33, 97}, shape{16, 1})
 	}
-	if scheme == op.SchemeF8Block { // an odd number of its blocks
+	if scheme == op.SchemeF8Block { // an odd number of blocks of 128 columns
 		list = append(list, shape{130, 640})
 	}
 	if !o.Short {
 		list = append(list, shape{576, 1536}, shape{1, 64}, shape{24, 8192}, shape{1003, 160})
 	}
-	if !o.Short && scheme.Block() == 1 { // long rows that start anywhere
+	if !o.Short && scheme.Block() == 1 { // long rows, whose addresses are multiples of nothing
 		list = append(list, shape{16, 9217})
 	}
 	for i := range list {
@@ -82,7 +82,7 @@ func linearCases(o Options) []*Case {
 	return list
 }
 
-// unevenCase is of rows in which one column of 32 is far larger than the others, some units of 64 columns are tiny and some zero.
+// unevenCase has rows in which one column of each 32 is far larger than the others, and some stretches of 64 columns are tiny or zero.
 func unevenCase(scheme op.Scheme, rows int) *Case {
 	s := shape{80, whole(scheme, 1056)}
 	c := of(fmt.Sprintf("%s %s rows %d uneven", scheme, s, rows), op.Linear{W: matrix(scheme, s.rows, s.cols), Rows: int32(rows), OutPitch: int32(s.rows)}).with(factored(scheme))
@@ -99,7 +99,8 @@ func unevenCase(scheme op.Scheme, rows int) *Case {
 	return c
 }
 
-// peak gives a case rows of so many columns in which one block of 32 is not zero; every third row has another one beside it.
+// peak gives a case rows that are zero but for one block of 32 columns; every third row has two such blocks. Kernels that round
+// activations to bytes must give these blocks fifteen bits, since they stand out of their row (see roundRest).
 func (c *Case) peak(rows, cols int) *Case {
 	c.Name, c.peaked = c.Name+" peaked", true
 	rng := rand.New(rand.NewPCG(uint64(cols), uint64(rows)))
@@ -116,8 +117,7 @@ func (c *Case) peak(rows, cols int) *Case {
 	return c
 }
 
-// peakedCases are of rows whose blocks are held to more bits, by kernels that make bytes of activations, for they stand out: few rows, and
-// more than are looked at together.
+// peakedCases are products of rows whose blocks stand out (see peak): of few rows, and of more rows than kernels prepare at a time.
 func peakedCases(scheme op.Scheme) []*Case {
 	if !slices.Contains(blocks, scheme) {
 		return nil
@@ -128,11 +128,11 @@ func peakedCases(scheme op.Scheme) []*Case {
 		x := op.Linear{W: matrix(scheme, 80, cols), Rows: int32(rows), OutPitch: 80}
 		list = append(list, of(fmt.Sprintf("%s 80×%d rows %d", scheme, cols, rows), x).with(word(rows == 3, "Bias"), factored(scheme)).peak(rows, cols))
 	}
-	long := whole(scheme, 8448) // more blocks than one word of bits has
+	long := whole(scheme, 8448) // more blocks than the bits of one word that marks those which stand out
 	return append(list, of(fmt.Sprintf("%s 24×%d rows 9", scheme, long), op.Linear{W: matrix(scheme, 24, long), Rows: 9, OutPitch: 24}).with("W.Scale").peak(9, long))
 }
 
-// tallCases are matrices of more outputs than a machine makes at once, for a few dozen rows.
+// tallCases are matrices with more outputs than all blocks of a GPU compute at once, for a few dozen rows.
 func tallCases(scheme op.Scheme) []*Case {
 	var list []*Case
 	for i, s := range []shape{{25600, 160}, {6208, 160}, {3112, 352}} {
@@ -145,16 +145,16 @@ func tallCases(scheme op.Scheme) []*Case {
 			list = append(list, c.with(factored(scheme)))
 		}
 	}
-	if w := matrix(scheme, 256, 8448); w.Rounding == op.RoundingE4M3xRow { // rows that are longer than what rounds one holds
+	if w := matrix(scheme, 256, 8448); w.Rounding == op.RoundingE4M3xRow { // rows longer than the block that rounds one can hold
 		list = append(list, of(fmt.Sprintf("%s 256×8448 rows 257", scheme), op.Linear{W: w, Rows: 257, OutPitch: 256}).with(factored(scheme)))
-		w.Rows, w.Cols = 6200, 256 // and so many outputs that few rows are rounded
+		w.Rows, w.Cols = 6200, 256 // so many outputs that rounding pays for few rows
 		list = append(list, of(fmt.Sprintf("%s 6200×256 rows 49", scheme), op.Linear{W: w, Rows: 49, OutPitch: 6200}).with(factored(scheme)))
 	}
 	return list
 }
 
-// largeCases are of so many rows and outputs that a GPU takes its larger tiles, of which the last ones lie half outside: of bf16 and where
-// activations are rounded.
+// largeCases have so many rows and outputs that a GPU takes its larger tiles, the last of which are partly outside the matrix. Only bf16
+// and schemes whose activations are rounded have such tiles.
 func largeCases(scheme op.Scheme) []*Case {
 	large := func(outputs, cols, rows, past int, with ...string) *Case {
 		name := fmt.Sprintf("%s %d×%d rows %d", scheme, outputs, cols, rows) + word(past > 0, " pitch") + word(len(with) > 0, " bias")
@@ -170,7 +170,7 @@ func largeCases(scheme op.Scheme) []*Case {
 	return nil
 }
 
-// tallLogits are of all rows, the last first.
+// tallLogits multiplies all rows by an output matrix, the last row first.
 func tallLogits(scheme op.Scheme, outputs, cols, rows int) *Case {
 	cols = whole(scheme, cols)
 	x := op.Logits{W: matrix(scheme, outputs, cols), Rows: int32(rows), InRows: int32(rows)}
@@ -277,7 +277,7 @@ func expertCases(o Options) []*Case {
 			{4, 17, 96, 5, 2}, {8, 48, 160, 1, 8}, {8, 32, 64, 33, 1}, {16, 96, 96, 17, 4}, {3, 8, 32, 64, 3}, {64, 24, 96, 20, 8},
 			{5, 80, 384, 150, 3}, {16, 32, 128, 150, 2}, {8300, 32, 8, 8300, 1},
 		} {
-			if o.Short && i > 2 || s.rows > 1000 && scheme != op.SchemeBF16 { // one scheme for more experts than shared memory has places for
+			if o.Short && i > 2 || s.rows > 1000 && scheme != op.SchemeBF16 { // one scheme is enough for more experts than fit into shared memory
 				break
 			}
 			s.cols = whole(scheme, s.cols)
@@ -301,8 +301,7 @@ func expertCases(o Options) []*Case {
 	return list
 }
 
-// picks chooses different experts for each row: any (pattern 0), as few as can be so that most have none (1), or the last
-// one always (2).
+// picks chooses top different experts for each row: at random (pattern 0), the same ones for all rows (1), or the last one (2, with top 1).
 func picks(rows, count, top, pattern int) []int32 {
 	rng := rand.New(rand.NewPCG(uint64(rows), uint64(count)))
 	var ids []int32

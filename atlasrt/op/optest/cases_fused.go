@@ -8,7 +8,7 @@ import (
 	"github.com/atlas-inference/atlas/atlasrt/op"
 )
 
-// fusedCases are those of operations that stand for several. Sets skip what they have no fused kernel for.
+// fusedCases are calls of operations that stand for several (op.Fused). A case is skipped where the set has no fused kernel for it.
 func fusedCases(o Options) []*Case {
 	var list []*Case
 	for _, scheme := range schemes {
@@ -28,7 +28,7 @@ func fusedShapes(scheme op.Scheme, o Options) []shape {
 	}
 	if !o.Short {
 		list = append(list, shape{2592, 160}, shape{512, 256}, shape{32, 2048}, shape{448, 1024})
-		if matrix(scheme, 1, 1).Rounding != op.RoundingNone { // as prompts are multiplied
+		if matrix(scheme, 1, 1).Rounding != op.RoundingNone { // a size whose activations are rounded
 			list = append(list, shape{256, 256})
 		}
 	}
@@ -38,7 +38,7 @@ func fusedShapes(scheme op.Scheme, o Options) []shape {
 	return list
 }
 
-// summed gives a case a residual, or not.
+// summed gives a case a residual and the buffer for its sum, where residual is true.
 func (c *Case) summed(residual bool) *Case {
 	if !residual {
 		return c
@@ -89,7 +89,7 @@ func gatedCases(scheme op.Scheme, o Options) []*Case {
 	return list
 }
 
-// addCases are products that are added to what is there.
+// addCases are products that are added to what their result holds.
 func addCases(scheme op.Scheme, o Options) []*Case {
 	var list []*Case
 	for i, s := range fusedShapes(scheme, o) {
@@ -171,8 +171,8 @@ func normRouteUpCases(o Options) []*Case {
 	return list
 }
 
-// apart gives a case a router whose logits are far enough apart, once rounded to bf16, that no two experts tie: an expert's
-// row picks one column, and all rows add the same little of the other columns.
+// apart gives a case a router whose logits differ so much, once rounded to bf16, that no two experts tie. The router's row of expert e is
+// one in column e and small numbers in the columns beyond the experts, the same in all rows.
 func (c *Case) apart(router string, seed uint64, residual bool) {
 	w := c.matrix(router)
 	rows, experts, cols := int(c.args.FieldByName("Rows").Int()), int(w.Rows), int(w.Cols)
@@ -198,7 +198,7 @@ func (c *Case) apart(router string, seed uint64, residual bool) {
 	if !residual {
 		return
 	}
-	for j := range c.numbers["In"] { // half of what goes in comes from either side
+	for j := range c.numbers["In"] { // the residual and the input have half of each number
 		c.numbers["In"][j] /= 2
 	}
 	c.summed(true).numbers["Residual"] = slices.Clone(c.numbers["In"])

@@ -46,7 +46,7 @@ func bufferCases() []*Case {
 	return list
 }
 
-// roundingNumbers are of every size, among them ones halfway between two bf16 or f16 numbers, infinities and subnormals of f16.
+// roundingNumbers are numbers of all sizes, some of them halfway between two bf16 or f16 numbers, infinite, or subnormal in f16.
 func roundingNumbers(count int) []float64 {
 	rng := rand.New(rand.NewPCG(uint64(count), 3))
 	values := make([]float64, count)

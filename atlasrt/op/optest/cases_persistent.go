@@ -6,12 +6,12 @@ import (
 	"github.com/atlas-inference/atlas/atlasrt/op"
 )
 
-// persistentCases are calls of more outputs, picks or rows than persistent kernels have blocks for, which then take one tile after another:
-// what a block keeps from tile to tile is right or wrong only then. The other sizes are as small as they can be.
+// persistentCases are calls with more outputs, picks or rows than persistent kernels have blocks for, so that a block computes one tile
+// after another. Errors in what a block keeps from tile to tile show only then. The other sizes are as small as they can be.
 func persistentCases() []*Case {
 	var list []*Case
 	for _, scheme := range schemes {
-		if scheme != op.SchemeQ5_0 && scheme != op.SchemeQ4_K { // those are for processors, which have no tiles
+		if scheme != op.SchemeQ5_0 && scheme != op.SchemeQ4_K { // only CPUs have kernels for these two, and none is persistent
 			list = append(list, persistentProducts(scheme)...)
 			list = append(list, persistentPrompts(scheme)...)
 			list = append(list, persistentExperts(scheme)...)
@@ -26,7 +26,7 @@ func persistentCases() []*Case {
 	return list
 }
 
-// persistentProducts are of few rows.
+// persistentProducts are products of few rows.
 func persistentProducts(scheme op.Scheme) []*Case {
 	var list []*Case
 	plain := func(outputs, cols, rows int) (op.Weight, int32, string) {
@@ -63,7 +63,7 @@ func persistentProducts(scheme op.Scheme) []*Case {
 	return list
 }
 
-// persistentPrompts are of many rows, as they are and, where a scheme's checkpoints ask for it, rounded.
+// persistentPrompts are products of many rows. Their activations are not rounded, and then rounded in schemes whose checkpoints do so.
 func persistentPrompts(scheme op.Scheme) []*Case {
 	var list []*Case
 	add := func(rounding op.Rounding, sizes ...size) {
@@ -92,7 +92,7 @@ func persistentPrompts(scheme op.Scheme) []*Case {
 	return list
 }
 
-// persistentExperts are of few picks with many outputs, and of many experts.
+// persistentExperts are calls of few picks with many outputs, and of many experts.
 func persistentExperts(scheme op.Scheme) []*Case {
 	var list []*Case
 	for _, s := range []struct{ experts, outputs, cols, rows, top int }{{4, 3104, 64, 1, 2}, {4, 3104, 64, 3, 2}, {64, 640, 128, 40, 8}, {64, 640, 128, 66, 8}, {64, 640, 128, 124, 8}, {64, 640, 128, 132, 8}, {8, 1280, 128, 200, 2}, {8, 2816, 128, 330, 2}} {

@@ -7,7 +7,7 @@ import (
 	"github.com/atlas-inference/atlas/atlasrt/op"
 )
 
-// resolveCases mix tokens with references, among them ones past the end. Behind the tokens any word is itself.
+// resolveCases mix tokens with references, some of them past the end. The words after the tokens may be anything and must be copied.
 func resolveCases() []*Case {
 	var list []*Case
 	for _, s := range []struct{ rows, samples, others int32 }{

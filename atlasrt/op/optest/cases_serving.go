@@ -9,9 +9,9 @@ import (
 
 // serving is the sizes that a server on a GPU meets: from one decode to a long prefill.
 type serving struct {
-	linear, output []shape // matrices of layers, and those that make logits
-	rows, outputs  []int   // of the two
-	hidden, inner  []int   // rows of norms and of gates
+	linear, output []shape // matrices of layers, and output matrices
+	rows, outputs  []int   // numbers of rows that the two are multiplied with
+	hidden, inner  []int   // columns of norms and of gates
 	experts        mixed
 	expertRows     []int
 	heads          []heads
@@ -26,7 +26,7 @@ type serving struct {
 // mixed is a layer of experts.
 type mixed struct{ count, inner, hidden, top int }
 
-// largeServing is of Qwen3-8B and Qwen3-30B-A3B, smallServing is for tests.
+// largeServing has the sizes of Qwen3-8B and Qwen3-30B-A3B; smallServing is for tests.
 func largeServing() serving {
 	return serving{
 		linear:  []shape{{6144, 4096}, {4096, 4096}, {24576, 4096}, {4096, 12288}, {5120, 2048}, {2048, 4096}},
@@ -140,7 +140,7 @@ func (s serving) attention() []*Case {
 				if n%4 != 0 || length != s.contexts[0] {
 					continue
 				}
-				for i := range batch { // as many tokens in all, which blocks that share them do not mind
+				for i := range batch { // as many tokens in all, but unequal sequences: that should take the same time
 					batch[i].length = length / 2
 					if i%4 == 3 {
 						batch[i].length *= 5

@@ -6,8 +6,8 @@ import (
 	"github.com/atlas-inference/atlas/atlasrt/op"
 )
 
-// sizeCases are calls of sizes that GPUs have kernels of their own for and that no other case has: matrices with the outputs or the columns
-// of real models, the other side as small as it can be.
+// sizeCases are calls of sizes for which GPUs have special kernels that no other case reaches. Matrices have the outputs or the columns of
+// real models, and the other side is as small as it can be.
 func sizeCases(o Options) []*Case {
 	if o.Short {
 		return nil
@@ -34,7 +34,8 @@ func sizeCases(o Options) []*Case {
 	return list
 }
 
-// sizedAttention is of prompts with many heads, alone and beside others, and of decodes that share a machine otherwise than few do.
+// sizedAttention is prompts with many heads, alone and beside other sequences, and numbers of decoding sequences that kernels divide among
+// blocks in different ways.
 func sizedAttention() []*Case {
 	list := []*Case{
 		attention("16500 tokens", heads{4, 1, 128}.attention(op.BF16, 16, 0), decodes(1, 16500, 0), 0),
@@ -63,17 +64,17 @@ func sizedAttention() []*Case {
 	return list
 }
 
-// size is of a product.
+// size is the size of a product.
 type size struct{ outputs, cols, rows int }
 
-// sizedProducts are of one matrix.
+// sizedProducts are products with one matrix.
 func sizedProducts(scheme op.Scheme) []*Case {
 	var list []*Case
 	sizes := []size{
 		{24, 4160, 1}, {24, 4160, 3}, {24, 4160, 7}, {24, 12416, 1}, {24, 12416, 3}, {24, 12416, 7}, // many columns
 		{2600, 128, 3}, {4608, 96, 1}, {4608, 96, 3}, {4608, 96, 7}, {2000, 96, 11}, {3200, 96, 11}, {4608, 96, 11}, {5000, 96, 11}, {6208, 96, 11}, // many outputs
 		{3000, 96, 24}, {3200, 96, 24}, {6208, 96, 24}, {12800, 96, 3}, {12800, 96, 24}, {2600, 96, 40}, {3200, 96, 40}, {8456, 96, 40}, {12800, 96, 40},
-		{136, 4096, 100}, {2056, 1600, 128}, {3976, 1280, 66}, {4616, 960, 100}, // rings that come round
+		{136, 4096, 100}, {2056, 1600, 128}, {3976, 1280, 66}, {4616, 960, 100}, // more columns than a kernel's ring buffer holds
 	}
 	if scheme == op.SchemeBF16 {
 		sizes = append(sizes, size{136, 2048, 150}, size{2056, 1040, 150}, size{3976, 784, 130}, size{4616, 528, 150})
@@ -116,7 +117,7 @@ func sizedProducts(scheme op.Scheme) []*Case {
 	return list
 }
 
-// sizedExperts are of few rows, or of as many as experts' tiles hold.
+// sizedExperts are calls of few rows, or of about as many rows for each expert as a tile holds.
 func sizedExperts(scheme op.Scheme) []*Case {
 	var list []*Case
 	for _, s := range []struct{ experts, inner, hidden, rows, top int }{

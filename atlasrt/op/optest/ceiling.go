@@ -15,8 +15,8 @@ import (
 // ceilingBytes is more than any cache holds.
 const ceilingBytes = 256 << 20
 
-// ceiling measures how many bytes per second the device can read: the best of several goes, by threads of this process
-// where its memory is ours, else by the set's own kernels, of which one that only writes may come closest.
+// ceiling measures how many bytes per second the device can move, and says how. Where its memory is this process's own, threads read it;
+// else the set's own kernels do. The best of several attempts counts, also where that is a kernel that only writes.
 func (b *bencher) ceiling() (bytesPerSecond int64, method string, err error) {
 	if b.HostMemory {
 		return b.hostCeiling()
@@ -33,8 +33,8 @@ func (b *bencher) ceiling() (bytesPerSecond int64, method string, err error) {
 	return bytesPerSecond, method, nil
 }
 
-// streams are what a set can do that is little else than moving bytes: a fill, a copy, whose reads and writes count
-// alike, and the product of one row with the largest matrix.
+// streams are calls that do little but move bytes: a fill, a copy, whose reads and writes both count, and the product of one row with a
+// large matrix.
 func (b *bencher) streams() []*Case {
 	largest, bytes, name := shape{151936, 4096}, int64(ceilingBytes), "256 MiB"
 	if b.Short {
@@ -56,7 +56,7 @@ func (b *bencher) hostCeiling() (bytesPerSecond int64, method string, err error)
 		return 0, "", err
 	}
 	defer b.Device.Free(from)
-	// Pages that were never written may all be one and the same.
+	// Pages that were never written may all be the same page of zeros, which a cache holds.
 	if err := b.Device.CopyIn(from, make([]byte, ceilingBytes)); err != nil {
 		return 0, "", err
 	}

@@ -10,22 +10,22 @@ import (
 	"github.com/atlas-inference/atlas/atlasrt/op/oracle"
 )
 
-// few is how many results are too few for their mean to say how large they might have been.
+// few is the number of results below which their root mean square says little: all of them may happen to be small.
 const few = 16
 
-// scatter says how far errors that are no mistakes lie from each other.
+// scatter says how unevenly rounding errors may be spread over a row.
 type scatter struct {
-	few  int     // errors are too few for their mean to say much: it is taken over so many
-	peak float64 // how many times the tolerance, of the root mean square of its row, a single element may be off
-	own  float64 // the same of its own size, where that is more
+	few  int     // a mean over fewer errors than this is taken as if there were so many
+	peak float64 // the largest error of one element, in units of tolerance times the row's root mean square
+	own  float64 // the same in units of tolerance times the element's own size, where that is more
 }
 
-// compare judges one result by the oracle's. The error of a row is its distance from the oracle's row, relative to that
-// row's length; where one element stands out, that element's share of what a single one may be off. Elements that the oracle left alone must
-// hold what they held before.
+// compare judges one result by the oracle's. Two errors of each row are computed, and the larger counts, in units of the tolerance: the
+// root mean square of the differences, relative to that of the oracle's row; and the largest difference of one element, relative to what
+// scatter allows for a single one. Elements that the oracle did not write must hold what they held before.
 //
-// Unrounded, where it is not nil, is what the oracle had before it rounded to the type of the result: a number off by no more
-// than the rounding of a right one is right, so that what counts is how far it is from there.
+// unrounded, where it is not nil, is the oracle's result before it was rounded to the type of the result. A kernel may round either way
+// where both are near, so a difference within that rounding does not count; the rest of it does.
 func compare(f field, before, want, got []byte, unrounded *oracle.Unrounded, errors scatter, exact bool) (worst float64, message string) {
 	if exact {
 		return compareBits(f, want, got)
@@ -75,8 +75,8 @@ func decoded(data []byte, t op.DType) []float64 {
 	return values
 }
 
-// off is how far the oracle's number is from the nearest one that could have become what the target has. Where the number was rounded
-// before it was added to what stood there, it may have become a neighbour, as far as it is from what is rounded to that.
+// off is how far the oracle's number must be changed so that rounding it gives got. Where a product was rounded and then added to what the
+// buffer held, the product may also have been rounded to a neighbour, which costs as far as it is from the numbers that round to that one.
 func off(t op.DType, before, unrounded, added, got float64) float64 {
 	from := func(x, rounded float64) float64 { return max(math.Abs(rounded-x)-halfStep(x, t), 0) }
 	if math.IsNaN(added) {
@@ -90,13 +90,13 @@ func off(t op.DType, before, unrounded, added, got float64) float64 {
 	return least
 }
 
-// difference is that of two rows.
+// difference is the difference of two rows.
 type difference struct {
 	scatter
-	size     float64 // root mean square of what is wanted
-	distance float64 // sum of squares
-	highest  float64 // of one element, as a share of what it may be off at a tolerance of one
-	at       int     // which that is
+	size     float64 // root mean square of the oracle's row
+	distance float64 // sum of the squares of differences
+	highest  float64 // the largest difference of one element, as a share of what is allowed at a tolerance of one
+	at       int     // the element that has it
 }
 
 func (d *difference) add(at int, want, distance float64) {
@@ -122,7 +122,7 @@ func halfStep(x float64, t op.DType) float64 {
 	return math.Ldexp(1, max(exponent-1, least)-bits)
 }
 
-// error is relative to the size of the row.
+// error is the error of the row, relative to its size: see compare.
 func (d *difference) error(cols int) float64 {
 	if d.highest == 0 {
 		return 0
@@ -130,9 +130,9 @@ func (d *difference) error(cols int) float64 {
 	return max(math.Sqrt(d.distance/float64(max(cols, d.few)))/d.size, d.highest)
 }
 
-// least is what the root mean square of a row counts as at least: a row of few results that happen to be small says
-// nothing about how large they might have been, and all rows together say more. Where even those are few, it is half of
-// one, since inputs are made so that results have a deviation of about one.
+// least is a lower bound for the root mean square of a row, by which its error is divided. A row of few results may happen to be small,
+// and its rounding errors are as large as those of other rows. So the bound is a share of the root mean square of all rows. Where there are
+// few results in all, it is a half: inputs are made so that results have a deviation of about one.
 func least(f field, values []float64) float64 {
 	share := min(max(math.Sqrt(few/float64(max(f.cols, 1))), 0.25), 1)
 	if f.count*f.inner < few {
@@ -141,7 +141,7 @@ func least(f field, values []float64) float64 {
 	return share * rms(f, values)
 }
 
-// alone reports whether an element has the bits that it had before.
+// alone reports whether an element was left alone: it has the same bits before and after.
 func alone(before, after []byte, at, size int) bool {
 	return bytes.Equal(before[at*size:(at+1)*size], after[at*size:(at+1)*size])
 }

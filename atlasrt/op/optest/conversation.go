@@ -9,8 +9,8 @@ import (
 	"github.com/atlas-inference/atlas/atlasrt/op"
 )
 
-// conversation is a batch of prefills whose rows are computed in other ways, too: each sequence alone, in chunks, and
-// token by token. A row's bits must not depend on it.
+// conversation is a batch of prefills whose rows are computed in other ways as well: each sequence alone, in chunks, and token by token.
+// A row must have the same bits each time.
 type conversation struct {
 	name  string
 	whole *Case
@@ -33,7 +33,7 @@ func conversations(o Options) []conversation {
 	if o.Short {
 		return list
 	}
-	// Sequences of many tiles, which blocks share out in other ways when they are alone.
+	// Long sequences, which kernels divide among blocks in another way when they are alone.
 	for _, long := range []struct {
 		heads  heads
 		window int
@@ -99,14 +99,14 @@ func (j *judge) judgeSplits(v conversation) Result {
 	return result
 }
 
-// rowsOf is the result of a case of attention.
+// rowsOf is the field of the result, for a case of attention.
 func (c *Case) rowsOf(act op.DType) field {
 	x := c.args.Interface().(op.PagedAttention)
 	width := int(x.Heads * x.HeadDim)
 	return field{name: "Out", role: out, dtype: act, count: int(x.Rows), inner: width, pitch: width, cols: width}
 }
 
-// cut makes the call that computes some parts, and what it must give.
+// cut makes the call that computes some parts of the sequences. before is what its buffers hold, want what its result must be.
 func (v conversation) cut(p *prepared, parts []part, full []byte) (c *Case, before contents, want []byte) {
 	c = p.clone()
 	x := p.args.Interface().(op.PagedAttention)

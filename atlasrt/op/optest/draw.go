@@ -5,7 +5,7 @@ import (
 	"github.com/atlas-inference/atlas/atlasrt/op/oracle"
 )
 
-// drawMargin is how far from u the cumulative probability of a token may lie for it to be drawn: sums of 150000
+// drawMargin is how far u may lie outside a token's part of the cumulative distribution for the token to count as right: sums of 150000
 // probabilities in f32 are not more exact.
 const drawMargin = 1e-4
 
@@ -20,7 +20,7 @@ func forgive(draws [][]oracle.Choice, before contents, want, got []byte) {
 	}
 }
 
-// acceptable reports whether the token's share of the cumulative distribution comes within the margin of u.
+// acceptable reports whether u lies in the token's part of the cumulative distribution, or within the margin of it.
 func acceptable(choices []oracle.Choice, u float64, token int32) bool {
 	sum := 0.0
 	for _, c := range choices {

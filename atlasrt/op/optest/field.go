@@ -7,17 +7,17 @@ import (
 	"github.com/atlas-inference/atlas/atlasrt/op"
 )
 
-// field is one buffer of a call at its exact size: count items of inner elements, pitch elements apart.
+// field is one buffer of a call at its exact size: count items of inner elements each, pitch elements apart.
 type field struct {
-	name   string
+	name   string // of the struct's field; the two buffers of a weight are "W.Data" and "W.Scale"
 	role   role
 	first  string // the first dimension as the tag writes it
 	dtype  op.DType
-	count  int
-	inner  int
-	pitch  int
-	cols   int  // the last dimension: what results are compared by
-	vector bool // has one dimension, which is one item
+	count  int  // the first dimension
+	inner  int  // the product of the other dimensions
+	pitch  int  // elements from one item to the next
+	cols   int  // the last dimension: a row for comparisons
+	vector bool // it has one dimension; then count is 1
 	weight bool // packed bytes, made by Pack
 }
 
@@ -37,8 +37,8 @@ func (f field) items(visit func(from, to int64)) {
 	}
 }
 
-// fields lists the buffers of a case for activations of type act and matrices of so many packed bytes. Optional ones are
-// there where the case gives them. A Weight is two: its data, and its scale where that is given.
+// fields lists the buffers of a case for activations of type act and matrices of so many packed bytes. Optional buffers are listed where
+// the case gives them. A weight has two buffers: its data, and its scale where the case gives that.
 func (c *Case) fields(act op.DType, packed func(op.Weight) int64) ([]field, error) {
 	var list []field
 	t := c.args.Type()
@@ -74,7 +74,7 @@ func (c *Case) fields(act op.DType, packed func(op.Weight) int64) ([]field, erro
 	return list, c.turnAliases(list)
 }
 
-// turnAliases makes every buffer that another field names, too, one that is read and written.
+// turnAliases makes every buffer whose address another field has, too, one that is read and written.
 func (c *Case) turnAliases(list []field) error {
 	for name, target := range c.alias {
 		found := false

@@ -13,7 +13,8 @@ import (
 // contents is what the buffers of a call hold, by name.
 type contents map[string][]byte
 
-// fill makes the contents of all buffers but weights: what the case gives, else normal numbers; poison where the op writes.
+// fill makes the contents of all buffers except weights: what the case gives, else normally distributed numbers. Results, and gaps between
+// the items of inputs, are filled with poison.
 func (c *Case) fill(list []field, rng *rand.Rand) (contents, error) {
 	all := contents{}
 	for _, f := range list {
@@ -43,14 +44,14 @@ func (c *Case) fill(list []field, rng *rand.Rand) (contents, error) {
 	return all, nil
 }
 
-// poison fills with NaN, whether read as f32, bf16 or f16, and with ids far out of any range.
+// poison fills a buffer with random bits that are NaN as f32, bf16 and f16, and out of range as ids.
 func poison(data []byte, rng *rand.Rand) {
 	noise(data, rng, 0x003f_003f_003f_003f, 0x7fc0_7fc0_7fc0_7fc0)
 }
 
 func fillBytes(data []byte, rng *rand.Rand) { noise(data, rng, ^uint64(0), 0) }
 
-// noise fills with random bits where mask has ones, and sets those of base.
+// noise fills a buffer with random bits where mask has ones, and sets the bits of base.
 func noise(data []byte, rng *rand.Rand, mask, base uint64) {
 	for ; len(data) >= 8; data = data[8:] {
 		binary.LittleEndian.PutUint64(data, rng.Uint64()&mask|base)
@@ -78,8 +79,8 @@ func checkpoints(w op.Weight, rng *rand.Rand) [][]byte {
 	return raw
 }
 
-// checkpoint makes the bytes of a matrix as a file holds them: weights of standard deviation 1/√cols, so that products
-// with normal rows are normal again.
+// checkpoint makes the bytes of a matrix as a file holds them. Weights have a standard deviation of 1/√cols, so that products with rows of
+// deviation 1 have that, too.
 func checkpoint(w op.Weight, rng *rand.Rand) []byte {
 	data := make([]byte, w.Scheme.RawBytes(int64(w.Rows), int64(w.Cols)))
 	deviation := 1 / math.Sqrt(float64(w.Cols))

@@ -8,11 +8,11 @@ import (
 	"github.com/atlas-inference/atlas/atlasrt/op/oracle"
 )
 
-// Matrices of the schemes whose scales lie apart from the codes. Their e4m3 bytes have one of three exponents, which
-// ones depends on the row, and scales that bring all rows to one size: so a mistake about the smallest codes weighs as
-// much as one about the largest.
+// This file fills matrices whose scales are tensors of their own: FP8 and NVFP4. The e4m3 bytes of a row have three neighbouring
+// exponents, which differ from row to row, and scales bring all rows to one size. So an error in decoding the smallest codes shows as
+// much as one in the largest.
 
-// exponents is how many neighbouring exponents the e4m3 bytes of a row have, of sixteen.
+// exponents is how many of the sixteen exponents the e4m3 bytes of a row have.
 const exponents = 3
 
 // lowest is the first of a row's exponents; 0 is that of subnormal numbers.
@@ -24,7 +24,7 @@ func sizeF8(row int) float64 { return math.Ldexp(3.9, lowest(row)-7) }
 // sizeFP4 is the root mean square of the sixteen e2m1 codes.
 const sizeFP4 = 2.93
 
-// f8 is a random e4m3 byte of a row, of either sign, and a number.
+// f8 is a random e4m3 byte for a row, of either sign. It is never NaN.
 func f8(row int, rng *rand.Rand) byte {
 	b := byte(lowest(row)<<3+rng.IntN(8*exponents)) | byte(rng.IntN(2)<<7)
 	if b&0x7f == 0x7f {
@@ -68,8 +68,8 @@ func apart(w op.Weight, data []byte, rng *rand.Rand) {
 	}
 }
 
-// factors makes the Weight.Scale of stacked matrices. It brings their rows to the size that checkpoint promises; where they have it
-// already, it is about one or minus one, so that no output is much larger than others of its row, whose errors are judged together.
+// factors makes the Weight.Scale of stacked matrices. In FP8 and NVFP4 it brings rows to the size that checkpoint promises. In the other
+// schemes it is about one or minus one: the errors of a row of results are judged together, so that no result should be far larger.
 func factors(w op.Weight, rng *rand.Rand) []float64 {
 	var list []float64
 	for i := range int(w.Count) * int(w.Rows) {
@@ -88,7 +88,7 @@ func factors(w op.Weight, rng *rand.Rand) []float64 {
 	return list
 }
 
-// factored names the Weight.Scale of schemes whose rows have no size of their own.
+// factored is the name of the field Weight.Scale for schemes that need it to have rows of one size, and else "".
 func factored(scheme op.Scheme) string {
 	if scheme == op.SchemeF8 || scheme == op.SchemeNVFP4 {
 		return "W.Scale"
@@ -96,8 +96,8 @@ func factored(scheme op.Scheme) string {
 	return ""
 }
 
-// firstOfBlock says of each F8BlockRows rows, counted so, which are the first that share their scales: in some of every 128 rows all
-// do, as in checkpoints, in others none.
+// firstOfBlock says which strips of F8BlockRows rows share their scales: for each strip, the first strip that has the same ones. In some
+// stretches of 128 rows all strips share, as in checkpoints; in others none do.
 func firstOfBlock(rows int, rng *rand.Rand) []int {
 	const strips = 128 / op.F8BlockRows
 	first := make([]int, (rows+op.F8BlockRows-1)/op.F8BlockRows)

@@ -8,11 +8,12 @@ import (
 	"github.com/atlas-inference/atlas/atlasrt/op/oracle"
 )
 
-// tied is how near the middle between two neighbours, in steps from one to the other, sums in f32 may take a normalised number to either side.
+// tied is how far a normalised number must be from the middle between two bf16 numbers, in steps between the two, so that every correct
+// sum in f32 rounds it to the same one.
 const tied = 0x1p-12
 
-// untie moves rows that are normalised, rounded to bf16 and multiplied, until none of their numbers is so near the middle between two that right
-// targets disagree about it: such a one, a step off, shows in every product.
+// untie changes the inputs of a norm whose result is rounded to bf16 and then multiplied, until no normalised number lies so near the
+// middle between two that correct kernels may round it differently. One such number would change all products of its row.
 func (c *Case) untie(list []field, all contents) {
 	rounded := slices.ContainsFunc(list, func(f field) bool { return f.name == "In" && f.dtype == op.BF16 })
 	if c.Op != "NormLinear" && c.Op != "GatedLinear" || all["Scale"] == nil || !rounded {
@@ -32,13 +33,13 @@ func (c *Case) untie(list []field, all contents) {
 	oracle.Encode(all["In"], op.BF16, in)
 }
 
-// norm is a row that is normalised.
+// norm is one row that is normalised.
 type norm struct {
 	in, residual, scale []float64
 	eps                 float64
 }
 
-// input is number k of what is normalised, which was rounded.
+// input is element k of the row that is normalised: the input, or its sum with the residual, rounded to bf16.
 func (n norm) input(k int) float64 {
 	if n.residual == nil {
 		return n.in[k]
@@ -47,7 +48,7 @@ func (n norm) input(k int) float64 {
 	return math.RoundToEven((n.in[k]+n.residual[k])/step) * step
 }
 
-// steps is how far each number, normalised, is from the middle between two of bf16, in steps from one to the other.
+// steps is how far each normalised number is from the middle between two bf16 numbers, in steps between the two.
 func (n norm) steps() []float64 {
 	sum := 0.0
 	for k := range n.in {
@@ -63,7 +64,7 @@ func (n norm) steps() []float64 {
 	return list
 }
 
-// move makes inputs larger whose results are tied, and reports whether there were any.
+// move changes the inputs whose results are tied, and reports whether there were any.
 func (n norm) move() (moved bool) {
 	for k, from := range n.steps() {
 		if from < tied {

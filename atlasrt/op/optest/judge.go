@@ -47,15 +47,15 @@ func (j *judge) prepare(c *Case) (*prepared, error) {
 	return p, err
 }
 
-// wanted is what the oracle makes of a case.
+// wanted is the oracle's results of a case.
 type wanted struct {
 	contents
 	unrounded map[string]*oracle.Unrounded // of the results that are numbers
 	draws     [][]oracle.Choice            // of Sample
 }
 
-// reference runs a case on the oracle's side. Only packed weights differ between the sides, and activations are rounded by
-// the rule, if any.
+// reference runs a case on the oracle's side. The contents of its buffers are the target's, except packed weights. Activations are rounded
+// by the rule, if there is one.
 func (j *judge) reference(p *prepared, rule string) (want wanted, err error) {
 	before, side := maps.Clone(p.target), j.oracle
 	side.unrounded = map[string]*oracle.Unrounded{}
@@ -111,7 +111,8 @@ func (j *judge) judge(c *Case) Result {
 	return result
 }
 
-// rule is how the kernels of a call round activations. Where they are to be kept, none of them is excused.
+// rule is how the kernels of a call round activations. It is "" where the weight does not allow that: a kernel that rounds all the same
+// then fails.
 func (j *judge) rule(c *Case, launched []op.Kernel) string {
 	if w, ok := c.weight(); ok && w.Rounding == op.RoundingNone {
 		return ""
@@ -124,7 +125,7 @@ func (j *judge) rule(c *Case, launched []op.Kernel) string {
 	return ""
 }
 
-// judgePacking is for the two ops that pack itself calls.
+// judgePacking judges Pack and Unpack: side.pack calls both.
 func (j *judge) judgePacking(c *Case) Result {
 	result := Result{Op: c.Op, Case: c.Name, Status: Pass}
 	w, _ := c.weight()
@@ -134,7 +135,7 @@ func (j *judge) judgePacking(c *Case) Result {
 	return result
 }
 
-// limit is the tolerance of one result: none for what is no number, or is only moved.
+// limit is the tolerance of one result; 0 means that bits are compared, as for integers and for numbers that are only moved.
 func (j *judge) limit(c *Case, f field) float64 {
 	if c.Op == "Convert" || f.dtype != op.F32 && f.dtype != op.BF16 && f.dtype != op.F16 {
 		return 0
@@ -151,7 +152,7 @@ func (r Result) failed(err error) Result {
 	return r
 }
 
-// add takes one more comparison in, and keeps the error that is the largest part of its tolerance.
+// add adds one comparison to a result, which keeps the error that is largest in units of its tolerance.
 func (r *Result) add(e, tolerance float64, message string) {
 	if r.Status == "" || excess(e, tolerance) > excess(r.Error, r.Tolerance) {
 		r.Error, r.Tolerance, r.Message = e, tolerance, message

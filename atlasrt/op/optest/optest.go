@@ -1,8 +1,13 @@
-// Package optest judges the kernels of any set on any device by the oracle, and measures them.
+// Package optest judges the kernels of any set on any device by the oracle, and measures how fast they are.
 //
-// A case is one call: exact sizes, random contents, poisoned results, noise around every buffer. It passes when the
-// results agree with the oracle's, nothing else was written, and — where an op promises it — a row's bits do not depend
-// on the other rows. Sizes of buffers come from the struct tags of package op alone.
+// A case is one call of an operation: exact sizes, random inputs, results filled with NaN before the call, and noise around every buffer.
+// It passes when the results agree with the oracle's within a tolerance and nothing else was written. Further cases run the same rows in
+// batches of different sizes, and want the same bits for a row (see rows.go and conversation.go). Sizes of buffers come from the struct
+// tags of package op.
+//
+// The files: cases_*.go list the calls that are judged, cases_bench.go and cases_serving.go those that are timed; fill*.go makes inputs;
+// side.go runs a call; judge.go and compare.go compare results; tolerance.go says how far they may differ; bench.go, stopwatch.go and
+// profile.go measure time; tune.go compares the kernels of a manifest with each other.
 package optest
 
 import (
@@ -21,18 +26,20 @@ import (
 
 // Target is a kernel set to be judged.
 type Target struct {
-	Name   string
+	Name   string // of the hardware, for reports
 	Device device.Device
 	Set    bundle.Set
-	Act    op.DType // what act means in op's tags
-	// Exact says that products are computed in f32 from the activations as they are, not rounded to bf16 or to a byte.
+	Act    op.DType // the activation type, act in op's tags
+	// Exact says that products are computed in f32 from activations that are not rounded to bf16 or to bytes. Tolerances are smaller then.
 	Exact bool
-	// Together says that a row's bits may depend on how many rows there are: kernels for many have an order of their own.
+	// Together says that a row's bits may depend on how many rows the call has, since kernels for many rows add in another order. Then the
+	// cases about a row's bits are left out.
 	Together bool
-	// Rounds are the kernels that round activations before they multiply them, and by which rule of the oracle: what they give is
-	// compared with what the oracle makes of activations rounded likewise.
+	// Rounds are the kernels that round activations before they multiply them, with the oracle's name of the rule. Their results are
+	// compared with those of an oracle that rounds in the same way.
 	Rounds map[op.Kernel]string
-	// Persistent says that there are kernels whose blocks take one tile after another: some cases have more tiles than blocks.
+	// Persistent says that there are persistent kernels: their blocks compute one tile after another. It adds cases with more tiles than
+	// blocks.
 	Persistent bool
 	// Scratch is the scratch memory of a stream, in bytes; 0 means 256 MiB.
 	Scratch int64
@@ -42,15 +49,15 @@ type Target struct {
 
 // Options choose cases.
 type Options struct {
-	Ops   []string // empty: all
+	Ops   []string // operations; empty: all
 	Match string   // part of a case's name; empty: all
-	Seed  uint64
-	Short bool // the quick half of the cases
-	// Late is called while a case runs that is not done after Patience: a kernel that waits for itself never ends, and nothing on this
-	// side can end it. It may be called by another goroutine; nil: nobody asks.
+	Seed  uint64   // of the random contents
+	Short bool     // leaves out cases that take long
+	// Late is called from another goroutine while a case runs that has taken longer than Patience. A kernel that waits for itself never
+	// ends, and nothing on the host can stop it: Late can only report it. It may be nil.
 	Late     func(op, name string)
 	Patience time.Duration
-	// Progress is called before each case, with how many are done and how many there are; nil: nobody asks.
+	// Progress is called before each case, with how many are done and how many there are. It may be nil.
 	Progress func(done, total int, op, name string)
 }
 
@@ -86,7 +93,7 @@ func (o Options) wants(opName, caseName string) bool {
 	return (len(o.Ops) == 0 || slices.Contains(o.Ops, opName)) && strings.Contains(caseName, o.Match)
 }
 
-// Run judges a target. The error is for what keeps the suite itself from running.
+// Run judges a target. Failed cases are in the report; the error says why the suite could not run.
 func Run(t Target, o Options) (Report, error) {
 	report := Report{Target: t.Name}
 	if err := o.check(); err != nil {
@@ -127,7 +134,7 @@ func Run(t Target, o Options) (Report, error) {
 	return report, nil
 }
 
-// judge holds the two sides.
+// judge holds the two sides: the target and the oracle.
 type judge struct {
 	*Target
 	Options

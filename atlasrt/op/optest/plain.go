@@ -6,8 +6,8 @@ import (
 	"github.com/atlas-inference/atlas/atlasrt/op"
 )
 
-// plain is the one form of a checkpoint's bytes among those that mean the same weights: in NVFP4 no scale has a sign, and codes whose
-// scale is zero are zeros.
+// plain brings a checkpoint's bytes to one form where several mean the same weights, so that they can be compared. In NVFP4 the sign of a
+// scale moves to its codes, and codes whose scale is zero become zeros.
 func plain(scheme op.Scheme, raw []byte) []byte {
 	if scheme != op.SchemeNVFP4 {
 		return raw

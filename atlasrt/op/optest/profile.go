@@ -17,36 +17,36 @@ import (
 
 // Profile is where the time of one step goes.
 type Profile struct {
-	Tokens    int // that the step reads
-	Sequences int
-	Step      Timing // of the whole step, replayed
-	Rows      []ProfileRow
+	Tokens    int          // rows of the step
+	Sequences int          // sequences of the step
+	Step      Timing       // of the whole step, replayed
+	Rows      []ProfileRow // those that take longest first
 }
 
-// ProfileRow is all calls of an op in a step that have the same sizes, one layer's weights after the other's.
+// ProfileRow is all calls of an operation in a step that have the same sizes, usually one of each layer.
 type ProfileRow struct {
 	Op      string
-	Case    string   // sizes
-	Kernels []string // what a call launches
-	Calls   int      // in a step
-	Time    Timing   // of one call
+	Case    string   // the sizes
+	Kernels []string // that one call launches
+	Calls   int      // of the step
+	Time    Timing   // of one call, measured with the weights of one layer after the other
 	Bytes   int64    // that one call must read and write at least
-	Flops   int64
+	Flops   int64    // of one call's products
 }
 
-// Total is what the calls of a step take.
+// Total is the time of all calls of the row: their number times the median.
 func (r ProfileRow) Total() time.Duration { return time.Duration(r.Calls) * r.Time.Median }
 
-// BytesPerSecond is by the median time.
+// BytesPerSecond is Bytes divided by the median time.
 func (r ProfileRow) BytesPerSecond() float64 { return perSecond(r.Bytes, r.Time.Median) }
 
-// FlopsPerSecond is by the median time.
+// FlopsPerSecond is Flops divided by the median time.
 func (r ProfileRow) FlopsPerSecond() float64 { return perSecond(r.Flops, r.Time.Median) }
 
-// Profiler is a kernel set that passes calls on, notes those of a step and measures them in its place.
+// Profiler is a kernel set that passes calls on to another. It notes the calls of one step, and measures them when the step ends.
 //
-// Calls are measured where they are queued, on the stream of whoever runs the model: then every address holds what it
-// should. It takes a device that records steps, and an engine that queues each step anew.
+// It measures on the stream that the model runs on, during the step, so that every buffer holds what the calls expect. It needs a device
+// that records steps, and an engine that does not (graph mode none).
 type Profiler struct {
 	ops.Tap
 	act   op.DType
@@ -54,8 +54,8 @@ type Profiler struct {
 
 	mu     sync.Mutex
 	device device.Device
-	tokens int32 // of the step that is wanted; zero: none
-	seqs   int32
+	tokens int32 // of the step that is to be measured; zero: none
+	seqs   int32 // of that step
 	calls  []noted
 	result Profile
 	err    error
@@ -67,7 +67,7 @@ type noted struct {
 	kernels []op.Kernel
 }
 
-// NewProfiler makes one around a set, whose activations are act and whose kernels are points by their names. Nothing is asked of it yet.
+// NewProfiler makes one around a set with activations of type act; points are its kernels by name. It measures nothing until Expect.
 func NewProfiler(set bundle.Set, points map[string]op.Kernel, act op.DType) *Profiler {
 	p := &Profiler{names: map[op.Kernel]string{}, act: act}
 	for name, k := range points {
@@ -77,7 +77,7 @@ func NewProfiler(set bundle.Set, points map[string]op.Kernel, act op.DType) *Pro
 	return p
 }
 
-// Expect says that the next step that reads so many tokens, of sequences that all sample, is to be measured.
+// Expect asks for the next step with so many tokens and sequences, all of which sample, to be measured.
 func (p *Profiler) Expect(d device.Device, tokens, sequences int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -85,14 +85,14 @@ func (p *Profiler) Expect(d device.Device, tokens, sequences int) {
 	p.result, p.err = Profile{}, fmt.Errorf("no step read %d tokens of %d sequences (are there as many, and enough tokens?)", tokens, sequences)
 }
 
-// Result is what became of the step that was expected, the ops that take longest first.
+// Result is the profile of the step that was expected, or why there is none.
 func (p *Profiler) Result() (Profile, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.result, p.err
 }
 
-// call passes a call on. Embedding begins a step, but for Resolve, and Sample ends it; weights are packed before the first.
+// call passes a call on. A step begins with Embedding, or with a Resolve right before it, and ends with Sample.
 func (p *Profiler) call(q op.Stream, args any) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -109,7 +109,7 @@ func (p *Profiler) call(q op.Stream, args any) bool {
 	return served
 }
 
-// note passes a call on, and notes it if a step is wanted and the call is served.
+// note passes a call on, and notes it if a step is to be measured and the call was served.
 func (p *Profiler) note(q op.Stream, args any) bool {
 	if p.tokens == 0 {
 		return ops.Call(p.Set, q, args)
@@ -122,7 +122,7 @@ func (p *Profiler) note(q op.Stream, args any) bool {
 	return served
 }
 
-// begin forgets the calls before a step, but for a Resolve right before it.
+// begin drops the calls that were noted before a step, except a Resolve right before it.
 func (p *Profiler) begin() {
 	n := len(p.calls)
 	if n == 0 {
@@ -143,7 +143,7 @@ func (p *Profiler) end(q op.Stream, x op.Sample) {
 	p.calls = p.calls[:0]
 }
 
-// listener notes what is launched.
+// listener is a stream that notes which kernels are launched.
 type listener struct {
 	op.Stream
 	kernels []op.Kernel
@@ -191,7 +191,7 @@ func (p *Profiler) measure(s device.Stream) (result Profile, err error) {
 	}
 	for _, name := range order {
 		calls := groups[name]
-		step(0) // what others left behind is not what these calls would find
+		step(0) // the measurements before have changed buffers: the step writes them again
 		row := ProfileRow{Op: reflect.TypeOf(calls[0].args).Name(), Case: Sizes(calls[0].args), Calls: len(calls)}
 		for _, k := range calls[0].kernels {
 			row.Kernels = append(row.Kernels, p.names[k])
@@ -211,13 +211,13 @@ func (p *Profiler) measure(s device.Stream) (result Profile, err error) {
 	return result, err
 }
 
-// work is the bytes and products of a call whose buffers are there.
+// work is the bytes and products of a call whose buffers are filled.
 func (p *Profiler) work(s device.Stream, args any) (bytes, flops int64, err error) {
 	c, list, err := called(p.Set, p.act, args)
 	if err != nil {
 		return 0, 0, err
 	}
-	// What depends on lengths and on experts is read back.
+	// They depend on the lengths of sequences and on the choice of experts, which are read from the device.
 	for _, f := range list {
 		if f.name == "Starts" && f.role == in || f.name == "Lengths" {
 			data := make([]byte, f.bytes())
@@ -232,7 +232,7 @@ func (p *Profiler) work(s device.Stream, args any) (bytes, flops int64, err erro
 	return bytes, flops, nil
 }
 
-// Ceiling measures how many bytes per second a target can move, and tells how.
+// Ceiling measures how many bytes per second a target can move, and says how it was measured.
 func Ceiling(t Target) (bytesPerSecond int64, method string, err error) {
 	j, err := newJudge(&t, Options{})
 	if err != nil {

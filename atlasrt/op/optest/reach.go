@@ -9,8 +9,8 @@ import (
 	"github.com/atlas-inference/atlas/generated/ops"
 )
 
-// Reached are the kernels that Run launches of some sets of b, for each how often. q runs nothing, so that no device is needed: a
-// kernel that is not among them is never compared with the oracle.
+// Reached counts how often Run would launch each kernel, for some sets of b. q only takes launches and runs none, so that no device is
+// needed. A kernel without a count is never compared with the oracle.
 func Reached(q op.Stream, b *bundle.Bundle, sets ...bundle.Set) (map[op.Kernel]int, error) {
 	list, reached := cases(Options{}, b.IsPersistent()), map[op.Kernel]int{}
 	for _, set := range sets {
@@ -28,8 +28,8 @@ func Reached(q op.Stream, b *bundle.Bundle, sets ...bundle.Set) (map[op.Kernel]i
 	return reached, nil
 }
 
-// call makes the calls of a case, and packs its weights, somewhere in memory that nothing reads. It does nothing where a set has no kernels
-// for the case's weights.
+// call makes the calls of a case, and those that pack its weights, with addresses that nothing reads. It does nothing where the set has no
+// kernels for the case's weights.
 func (s *side) call(c *Case, q op.Stream) error {
 	const somewhere op.Ptr = 1 << 40
 	if slices.ContainsFunc(c.matrices(), func(name string) bool {

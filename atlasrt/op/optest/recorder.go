@@ -13,37 +13,38 @@ import (
 	"github.com/atlas-inference/atlas/generated/ops"
 )
 
-// Shapes is a list of shapes as files keep it.
+// Shapes is the content of a file of shapes, in JSON.
 type Shapes struct{ Shapes []Shape }
 
-// Recorder passes calls on and notes their shapes in a file: once for each new shape, and whenever the calls have
-// doubled, so that whoever ends the program need not tell. A replayed step calls nothing, so counts are of queued calls.
+// Recorder is a kernel set that passes calls on to another and writes their shapes to a file. The file is written at each new shape, and
+// when the number of calls has doubled, so that it is nearly complete however the program ends. Replayed steps make no calls: counts are
+// those of calls that were queued.
 type Recorder struct {
 	ops.Tap
 	path string
 
 	mu     sync.Mutex
-	shapes map[string]*Shape
+	shapes map[string]*Shape // by operation and sizes
 	calls  int64
-	next   int64 // calls at which the file is written again
-	failed error
+	next   int64 // number of calls at which the file is written again
+	failed error // of writing the file, after which it is not written again
 }
 
-// NewRecorder writes to path, which it makes at once.
+// NewRecorder makes a recorder that writes to path, and writes an empty list at once, so that a wrong path fails early.
 func NewRecorder(path string) (*Recorder, error) {
 	r := &Recorder{path: path, shapes: map[string]*Shape{}, next: 1}
 	r.Each = r.record
 	return r, r.write()
 }
 
-// Watch gives a set whose calls pass through r to another, the one that is watched.
+// Watch returns the recorder as a set that passes calls on to set.
 func (r *Recorder) Watch(set bundle.Set) bundle.Set {
 	r.Set = set
 	return r
 }
 
-// record passes a call on and notes it, if it is served and there are kernels to choose from by its shape. A file that cannot be written
-// fails the stream once.
+// record passes a call on, and notes its shape if it was served and tuning could choose its kernel. Where the file cannot be written, the
+// stream fails, once.
 func (r *Recorder) record(q op.Stream, args any) bool {
 	if !ops.Call(r.Set, q, args) {
 		return false

@@ -8,21 +8,21 @@ import (
 // Status is how a case ended.
 type Status string
 
-// A case is skipped where the set has no kernels for its weights.
+// How a case ended. It is skipped where the set has no kernels for its weights, or no fused kernel for the call.
 const (
 	Pass Status = "PASS"
 	Fail Status = "FAIL"
 	Skip Status = "SKIP"
 )
 
-// Result is what became of one case.
+// Result is the result of one case.
 type Result struct {
-	Op        string
-	Case      string
-	Status    Status
-	Error     float64 // relative for numbers; how many elements differ for bits
-	Tolerance float64
-	Message   string // what is wrong, or the worst element
+	Op        string  // the operation
+	Case      string  // its name
+	Status    Status  // how it ended
+	Error     float64 // the relative error of a row, as compare measures it; where bits are compared, how many elements differ
+	Tolerance float64 // what Error may be; 0: bits are compared
+	Message   string  // what is wrong, or the element with the largest error
 }
 
 // String is a line with the largest error, what is allowed, and what is wrong where the case failed.
@@ -34,13 +34,13 @@ func (r Result) String() string {
 	return line
 }
 
-// Report is what became of all cases.
+// Report is the results of all cases.
 type Report struct {
-	Target  string
-	Results []Result
+	Target  string   // the target's name
+	Results []Result // in the order of the cases
 }
 
-// Count is how many cases ended so.
+// Count is how many cases ended with a status.
 func (r Report) Count(s Status) int {
 	n := 0
 	for _, result := range r.Results {

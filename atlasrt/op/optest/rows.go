@@ -11,8 +11,8 @@ import (
 // window is some neighbouring rows of a batch.
 type window struct{ first, rows int }
 
-// windows are the smaller batches that rows of a large one are computed in again: alone at several places, and among as
-// many others as make kernels choose another tile.
+// windows are the smaller batches in which rows of a large one are computed again: single rows from several places, and numbers of rows
+// for which kernels choose another tile.
 func windows(rows int, short bool) []window {
 	list := []window{{0, 1}, {1, 1}, {rows / 2, 1}, {rows - 1, 1}, {5, 2}, {3, 5}, {7, 16}, {rows - 17, 17}}
 	if !short {
@@ -93,7 +93,7 @@ func (f field) perRow(picks int) int {
 func (f field) rows(data []byte, w window, picks int) []byte {
 	n, size := f.perRow(picks), int(f.dtype.Bytes())
 	switch {
-	case f.first == "Rows+1": // starts; batches here have no edits, so they are all zero
+	case f.first == "Rows+1": // EditStarts: batches here have no edits, so that all are zero
 		return data[:(w.rows+1)*size]
 	case n == 0:
 		return data
@@ -135,7 +135,7 @@ func (p *prepared) expect(w window, part *prepared, full contents) contents {
 	return want
 }
 
-// cached is a key or value cache in which only some slots have been written.
+// cached is a key or value cache after some slots have been written: before, with those slots taken from after.
 func cached(x op.RotaryCache, f field, before, after []byte, slots []int32) []byte {
 	result := bytes.Clone(before)
 	size := int(f.dtype.Bytes()) * int(x.HeadDim)
@@ -150,7 +150,7 @@ func cached(x op.RotaryCache, f field, before, after []byte, slots []int32) []by
 	return result
 }
 
-// group sets the expert of each pick, and the lists that follow from it.
+// group sets the expert of each pick, and the lists Order and Starts, which follow from that.
 func (c *Case) group(ids []int32) *Case {
 	w, _ := c.weight()
 	order, starts := make([]int32, len(ids)), make([]int32, w.Count+1)

@@ -10,12 +10,11 @@ import (
 	"github.com/atlas-inference/atlas/atlasrt/op"
 )
 
-// Shape is the sizes and switches of a call: the integer fields of its struct by the names that manifests use, "Rows" and
-// "W.Cols".
+// Shape is the sizes and switches of a call: the integer fields of its struct, by the names that conditions in manifests use.
 type Shape struct {
-	Op    string
-	Args  map[string]int64
-	Count int64 `json:",omitempty"` // how often it was called
+	Op    string           // the operation
+	Args  map[string]int64 // "Rows", "W.Cols", …
+	Count int64            `json:",omitempty"` // how often it was called
 }
 
 // ShapeOf is the shape of an op's struct.
@@ -25,7 +24,7 @@ func ShapeOf(args any) Shape {
 	return s
 }
 
-// add adds the integer fields of a struct; those of addresses say nothing.
+// add adds the integer fields of a struct. Addresses, and the stride between stacked matrices, are left out.
 func (s *Shape) add(prefix string, v reflect.Value) {
 	for i := range v.NumField() {
 		name, f := v.Type().Field(i).Name, v.Field(i)
@@ -38,7 +37,7 @@ func (s *Shape) add(prefix string, v reflect.Value) {
 	}
 }
 
-// Sizes names a call, an op's struct, by what its time depends on: "bf16 4096×12288 rows 1".
+// Sizes describes a call, an op's struct, by the sizes that its time depends on: "bf16 4096×12288 rows 1".
 func Sizes(args any) string {
 	v := reflect.ValueOf(args)
 	var words []string
@@ -77,10 +76,10 @@ const (
 	mostShapeRows  = 1 << 30 // elements of an activation
 )
 
-// number is a size of a shape; what the shape lacks is zero.
+// number is a size of a shape; 0 where the shape does not have it.
 func (s Shape) number(name string) int32 { return int32(s.Args[name]) }
 
-// shapedCase makes a case of a shape. Ops whose work depends on more than sizes are an error.
+// shapedCase makes a case of a shape. It fails for sizes that are out of range, and for operations whose time depends on more than sizes.
 func shapedCase(s Shape) (*Case, error) {
 	for name, n := range s.Args {
 		if n < 0 || n > mostShapeSize {

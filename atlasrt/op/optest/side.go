@@ -20,7 +20,7 @@ const (
 	align = 64
 )
 
-// side is a set on its device: the target's or the oracle's.
+// side is a kernel set on its device: the target's or the oracle's.
 type side struct {
 	device device.Device
 	stream device.Stream
@@ -29,8 +29,7 @@ type side struct {
 
 	launched []op.Kernel // by the last run
 
-	// unrounded, where it is not nil, gets what the last run's floating-point results were before they were rounded. The set is
-	// an oracle's.
+	// unrounded, where it is not nil and the set is the oracle, is filled by run: its floating-point results before they were rounded.
 	unrounded map[string]*oracle.Unrounded
 }
 
@@ -40,7 +39,7 @@ type placed struct {
 	offset int64
 }
 
-// layout puts buffers one after the other with guards around, and returns the size of it all.
+// layout places buffers one after the other in an arena, with guards around each, and returns the size of the arena.
 func layout(list []field) ([]placed, int64) {
 	places, end := make([]placed, len(list)), int64(guard)
 	for i, f := range list {
@@ -50,8 +49,8 @@ func layout(list []field) ([]placed, int64) {
 	return places, end
 }
 
-// run calls the op over buffers that hold before, and returns what they hold after. The error says what failed or what
-// was written that no op may write. look, if any, is called with the filled struct while the buffers are there.
+// run makes the call of a case: its buffers hold before, and run returns what they hold after it. It is an error where the launch fails, or
+// where something was written that is no result. look, which may be nil, is called with the struct as long as the buffers are allocated.
 func (s *side) run(c *Case, before contents, look func(args reflect.Value)) (contents, error) {
 	list, err := s.fields(c)
 	if err != nil {
@@ -98,7 +97,7 @@ func (s *side) run(c *Case, before contents, look func(args reflect.Value)) (con
 	return after, untouched(places, image, result)
 }
 
-// watching is the side's set, which notes unrounded results where they are asked for.
+// watching is the side's set. Where unrounded results are wanted, it is an oracle that notes them.
 func (s *side) watching(places []placed, base op.Ptr) bundle.Set {
 	reference, ok := s.set.(*oracle.Set)
 	if s.unrounded == nil || !ok {
@@ -114,7 +113,7 @@ func (s *side) watching(places []placed, base op.Ptr) bundle.Set {
 	return reference.Watching(list...)
 }
 
-// fields is the case's, with weights of this side's packed size.
+// fields lists the buffers of a case, with weights of the size that this side packs them to.
 func (s *side) fields(c *Case) ([]field, error) {
 	packed := func(w op.Weight) int64 { return s.set.PackedBytes(w.Scheme, w.Rows, w.Cols) }
 	for _, name := range c.matrices() {
@@ -123,10 +122,10 @@ func (s *side) fields(c *Case) ([]field, error) {
 	return c.fields(s.act, packed)
 }
 
-// stride is the distance between stacked matrices of packed bytes.
+// stride is the bytes from one stacked matrix to the next, where each has so many packed bytes.
 func stride(packed int64) int64 { return (packed + align - 1) / align * align }
 
-// bind fills the addresses of a struct in.
+// bind is a copy of the case's struct with the addresses of its buffers.
 func (s *side) bind(c *Case, places []placed, base op.Ptr) reflect.Value {
 	args := reflect.New(c.args.Type()).Elem()
 	args.Set(c.args)
@@ -151,7 +150,7 @@ func (s *side) bind(c *Case, places []placed, base op.Ptr) reflect.Value {
 	return args
 }
 
-// untouched compares an arena from before and after a call, leaving out what the op may write.
+// untouched compares an arena before and after a call, except the results. The error says what else was written.
 func untouched(places []placed, before, after []byte) error {
 	after = bytes.Clone(after)
 	for _, p := range places {
@@ -180,14 +179,14 @@ func untouched(places []placed, before, after []byte) error {
 	return fmt.Errorf("memory between buffers was written to, at byte %d of all", at)
 }
 
-// What a case is skipped for: a set has no kernels for its weights, or none that does several operations at once.
+// Errors for which a case is skipped.
 var (
 	errNoScheme  = errors.New("the set has no kernels for this scheme")
 	errNotServed = errors.New("the set has no fused kernel for this call")
 )
 
-// pack turns the checkpoint's bytes of each stacked matrix into the set's layout, and checks that unpacking gives the
-// same bytes again, in plain form.
+// pack brings each stacked matrix from the checkpoint's bytes into the set's layout. It checks that unpacking gives the same bytes again
+// (see plain).
 func (s *side) pack(w op.Weight, raw [][]byte) ([]byte, error) {
 	size := s.set.PackedBytes(w.Scheme, w.Rows, w.Cols)
 	if size == 0 {
@@ -218,7 +217,7 @@ func (s *side) pack(w op.Weight, raw [][]byte) ([]byte, error) {
 	return packed, nil
 }
 
-// firstDifference is the byte in which two slices of one length differ.
+// firstDifference is the first byte in which two slices of one length differ.
 func firstDifference(a, b []byte) (at int, same bool) {
 	if bytes.Equal(a, b) {
 		return 0, true

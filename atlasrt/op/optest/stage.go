@@ -9,11 +9,11 @@ import (
 	"github.com/atlas-inference/atlas/atlasrt/op/oracle"
 )
 
-// coldBytes is what calls read and write of all copies of a case's buffers, which they take turns with, so that weights
-// come from memory as they do when a model runs, and not from a cache.
+// coldBytes is how many bytes the copies of a case's buffers have together. Calls take one copy after the other: so a call's weights come
+// from memory, as they do when a model runs, and not from a cache.
 const coldBytes = 256 << 20
 
-// coldBytes is less for tests.
+// coldBytes is the constant, or less in short runs, which tests make.
 func (b *bencher) coldBytes() int64 {
 	if b.Short {
 		return coldBytes >> 5
@@ -21,7 +21,7 @@ func (b *bencher) coldBytes() int64 {
 	return coldBytes
 }
 
-// lineAlign is where buffers that are timed begin: at a line of every cache, and where devices begin theirs.
+// lineAlign is what the addresses of timed buffers are a multiple of: the lines of every cache, and what devices allocate by.
 const lineAlign = 256
 
 // staged is a case's buffers on the target, several times over.
@@ -32,8 +32,8 @@ type staged struct {
 	cold   bool  // the copies are more than a cache holds
 }
 
-// stage fills a case's buffers on the device itself: a little randomness, repeated. Results are not looked at, so that
-// contents need only be numbers of the usual size. The caller frees base.
+// stage fills a case's buffers on the device, by repeating a small random part. Results are not compared, so that any numbers of the usual
+// size will do. The caller frees base.
 func (b *bencher) stage(c *Case) (s *staged, err error) {
 	list, err := b.target.fields(c)
 	if err != nil {
@@ -50,7 +50,7 @@ func (b *bencher) stage(c *Case) (s *staged, err error) {
 	if size == 0 {
 		return nil, fmt.Errorf("%s %s has no buffers", c.Op, c.Name)
 	}
-	touched, _ := c.work(list) // of many experts or blocks, few may be
+	touched, _ := c.work(list) // less than all buffers hold where few of the experts or cache blocks are used
 	touched = max(touched, 1)
 	copies := min(b.coldBytes()/touched+1, b.clock.bytes()/size+1, b.clock.calls())
 	s = &staged{fields: list, cold: copies*touched >= b.coldBytes()/4*3}
@@ -76,14 +76,14 @@ func (b *bencher) stage(c *Case) (s *staged, err error) {
 	return s, nil
 }
 
-// double repeats the first have bytes at base until all of them are filled.
+// double repeats the first have bytes at base until all bytes are filled, by copying what is filled behind itself.
 func (b *bencher) double(base op.Ptr, have, all int64) {
 	for ; have < all && have > 0; have *= 2 {
 		b.Set.Copy(b.target.stream, op.Copy{Out: base + op.Ptr(have), In: base, Bytes: min(have, all-have)})
 	}
 }
 
-// fillOn fills one buffer. What an op writes stays zero, as it was taken.
+// fillOn fills one buffer. Results stay zero.
 func (b *bencher) fillOn(c *Case, p placed, at op.Ptr) error {
 	given, numbers := c.values[p.name], c.numbers[p.name]
 	switch {
@@ -121,7 +121,7 @@ func (b *bencher) tile(at op.Ptr, all int64, tile []byte) {
 	b.double(at, n, all)
 }
 
-// random is a tile of normal numbers or, of U8, of bytes: the same for all buffers of a type.
+// random is a tile of normally distributed numbers, or of random bytes for U8. All buffers of a type have the same one.
 func (b *bencher) random(t op.DType) []byte {
 	if b.tiles[t] == nil {
 		tile, rng := make([]byte, 1<<18), rand.New(rand.NewPCG(b.Seed, uint64(t)))
@@ -135,11 +135,10 @@ func (b *bencher) random(t op.DType) []byte {
 	return b.tiles[t]
 }
 
-// tileRows is how many rows of a matrix are random; the others repeat them, so that those of 128 share scales as in checkpoints.
+// tileRows is how many rows of a matrix are random. The others repeat them, so that 128 rows share their scales as in checkpoints.
 const tileRows = op.F8BlockRows
 
-// packOn makes a weight: one matrix is packed from a checkpoint's bytes that repeat those of a few rows, all that are
-// stacked repeat it.
+// packOn makes a weight. A checkpoint's matrix is made by repeating a few rows, and packed; all stacked matrices are copies of it.
 func (b *bencher) packOn(c *Case, w op.Weight, at op.Ptr) error {
 	few := w
 	few.Rows = min(tileRows, w.Rows)
@@ -163,7 +162,7 @@ func (b *bencher) packOn(c *Case, w op.Weight, at op.Ptr) error {
 	return b.target.stream.Sync() // before raw is freed
 }
 
-// codeBytes is the part of a matrix's raw bytes that is not block scales which lie apart.
+// codeBytes is how many of a matrix's raw bytes come before its block scales; all of them where codes and scales are mixed.
 func codeBytes(w op.Weight) int64 {
 	rows, cols := int64(w.Rows), int64(w.Cols)
 	switch w.Scheme {

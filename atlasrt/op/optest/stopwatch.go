@@ -7,23 +7,25 @@ import (
 	"github.com/atlas-inference/atlas/atlasrt/device"
 )
 
-// stopwatch measures launches. queue queues the i-th; each round of so many takes them all in turn.
+// stopwatch measures how long a call takes.
 type stopwatch interface {
+	// time measures calls. queue queues call i, with i from 0 on; calls i and i+round use the same buffers.
 	time(round int, queue func(i int)) (Timing, error)
-	// calls is how many launches there may be in a round, and bytes about what their buffers may take.
+	// calls is how many calls a round may have, and bytes about how many bytes their buffers may have.
 	calls() int64
 	bytes() int64
 }
 
-// How queued launches are timed: samples of several until both are reached.
+// How queued calls are timed. A sample is as many calls as take sampleTime; samples are taken until there are fewestSamples and they have
+// taken caseTime.
 const (
 	fewestSamples = 5
 	sampleTime    = 2 * time.Millisecond
 	caseTime      = 200 * time.Millisecond
-	mostQueued    = 1000 // in one sample: streams hold a limited number of launches
+	mostQueued    = 1000 // calls of a sample: a stream holds a limited number of launches
 )
 
-// queueing times launches from when the first is queued until the stream is idle.
+// queueing times calls from when the first of a sample is queued until the stream is idle.
 type queueing struct{ stream device.Stream }
 
 func (queueing) calls() int64 { return 512 }
@@ -66,28 +68,28 @@ func (w queueing) time(_ int, queue func(i int)) (Timing, error) {
 	return timing(times), nil
 }
 
-// timing is of one launch.
+// timing is the median and the least of samples, each of which is the time of one call.
 func timing(times []time.Duration) Timing {
 	slices.Sort(times)
 	return Timing{Median: times[len(times)/2], Min: times[0]}
 }
 
-// How replayed launches are timed. A sample is by how much longer several replays take than one, so that what it costs to
-// start and to wait is in none.
+// How replayed calls are timed. A sample is the difference between several replays and one, so that it has no share of what starting and
+// waiting cost.
 const (
-	graphTime   = time.Millisecond // that one replay takes at least, unless that needs too many launches
-	mostNodes   = 8192             // launches of a recorded step
-	moreReplays = 3
-	mostSamples = 9
-	replayTime  = 30 * time.Millisecond // of all samples, once there are three
+	graphTime   = time.Millisecond      // one replay takes at least so long, unless that needs more than mostNodes calls
+	mostNodes   = 8192                  // calls of a recorded step
+	moreReplays = 3                     // replays in the difference
+	mostSamples = 9                     // samples of a case
+	replayTime  = 30 * time.Millisecond // after three samples, no more are taken once all have taken so long
 
-	// A GPU that has multiplied for long lowers its clock, so before launches that take as long as tires it rests, as
-	// tools/peers/cuda_peers.py lets it: what is timed first, or after pauses, would else be a sixth faster.
+	// A GPU that has multiplied for a while lowers its clock. So it rests before calls of at least tires, and the peers that
+	// tools/peers/cuda_peers.py times do the same. Otherwise a case that is timed first, or after a pause, would be a sixth faster.
 	tires = 50 * time.Microsecond
 	rest  = 300 * time.Millisecond
 )
 
-// replaying times launches of a recorded step, which cost what they cost in an engine's.
+// replaying times the calls of a recorded step, whose launches cost what they cost in an engine.
 type replaying struct {
 	device device.Grapher
 	stream device.Stream
@@ -97,7 +99,7 @@ func (replaying) calls() int64 { return mostNodes }
 func (replaying) bytes() int64 { return 8 << 30 }
 
 func (w replaying) time(round int, queue func(i int)) (Timing, error) {
-	queue(0) // what is loaded when it is first used
+	queue(0) // kernels are loaded at their first launch
 	if err := w.stream.Sync(); err != nil {
 		return Timing{}, err
 	}
@@ -123,7 +125,7 @@ func (w replaying) time(round int, queue func(i int)) (Timing, error) {
 	return timing(times), err
 }
 
-// record captures enough launches, in whole rounds, for a replay to be timed, and tells about how long one took.
+// record captures enough calls, in whole rounds, that a replay can be timed. took is about the time of one call.
 func (w replaying) record(round int, queue func(i int)) (g device.Graph, nodes int, took time.Duration, err error) {
 	for nodes = round; ; {
 		g, err = w.device.Capture(w.stream, func() {

@@ -19,7 +19,7 @@ const (
 	inout
 )
 
-// tag is what a struct tag of package op says about a field; see there for the syntax.
+// tag is what a struct tag of package op says about a field. The syntax stands in the comment of package op.
 type tag struct {
 	role     role
 	optional bool

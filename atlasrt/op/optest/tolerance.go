@@ -13,16 +13,16 @@ const (
 	sumsF32 = 1e-5
 	// roundBF16 is for results or factors that are rounded to bf16: an error of up to 2⁻⁹ each.
 	roundBF16 = 4e-3
-	// beforeRounding is for what is rounded to bf16 only once, as the oracle does: the rounding itself does not count (see
-	// compare), and what was before it is a sum in f32 or, of e4m3 products, in the 14 bits or so that tensor cores add with.
+	// beforeRounding is for results that are rounded to bf16 once, as the oracle rounds them. The rounding itself does not count (see
+	// compare). What is left is the error of a sum in f32 or, for products of e4m3, in the about 14 bits that tensor cores add with.
 	beforeRounding = 1e-3
-	// roundInt8 is for activations rounded to bytes, finer where a block of them stands out of its row: steps are at most a 127th
-	// of √12 root mean squares, and a step is √12 errors, so that a row's is 0.8e-2 at most in the mean; rows of a few results
-	// scatter to twice that.
+	// roundInt8 is for activations that are rounded to bytes, with more bits for blocks that stand out of their row. The largest value of
+	// a block is at most √12 root mean squares of its row, else the block has more bits; a step is a 127th of it. An error of rounding has
+	// a root mean square of a step/√12. So a row's error is at most 0.8e-2 in the mean, and up to twice that in rows of a few results.
 	roundInt8 = 2e-2
-	// roundRest is for blocks that stand out of their rows: half a step of a 127th of a 254th of the largest, as in roundInt8.
+	// roundRest is for blocks that stand out of their rows, whose values have fifteen bits: a step is a 254th of that of roundInt8.
 	roundRest = 8e-5
-	// gated is what an error grows by in the product of two results, of which one went through a sigmoid.
+	// gated is how much larger an error becomes where two results are multiplied, one of which went through a sigmoid.
 	gated = 2
 )
 
@@ -68,7 +68,7 @@ func (t *Target) tolerance(c *Case, result field) float64 {
 		if x.KVType == op.BF16 && t.Act == op.BF16 { // the weights of the keys are factors in bf16 as well, and then the result
 			limit = max(limit, 1.5*roundBF16)
 		}
-	case op.RotaryCache: // what is cached may have been rounded to the activation type before
+	case op.RotaryCache: // kernels may round to the activation type before they round to the cache's
 		if t.Act == op.BF16 {
 			limit = roundBF16
 		}
@@ -82,9 +82,9 @@ func (t *Target) tolerance(c *Case, result field) float64 {
 	return limit
 }
 
-// Errors of sums scatter like normal numbers. In a product of two results the error of one is multiplied by the other, so that
-// few of them make most of a row's, and one that stands out is off by a share of itself: each of the two may be rounded the other way, a
-// step of up to 2⁻⁷.
+// Errors of sums are distributed normally. In a product of two results, the error of one is multiplied by the other, so that a few large
+// products have most of a row's error. Such a one may be off by a share of its own size, since each of its factors may be rounded the other
+// way, a step of up to 2⁻⁷.
 var ofSums, ofProducts = scatter{few: few, peak: 8}, scatter{few: 64, peak: 16, own: 2}
 
 func (c *Case) scatter() scatter {
@@ -95,12 +95,12 @@ func (c *Case) scatter() scatter {
 	return ofSums
 }
 
-// blocks are the schemes that GGUF files have, but bf16.
+// blocks are the schemes that are GGUF's block formats.
 var blocks = []op.Scheme{op.SchemeQ8_0, op.SchemeQ4_0, op.SchemeQ4_1, op.SchemeQ5_0, op.SchemeQ4_K, op.SchemeQ6_K}
 
-// products is the error of products with weights of a scheme: none but that of sums for exact targets, else what it costs to
-// make activations and weights one type. Activations of f32 are rounded to bytes for GGUF's blocks, else to bf16, which holds
-// the numbers of the other schemes too; activations of bf16 stay, but weights of GGUF's blocks may be rounded to bf16.
+// products is the error of products with weights of a scheme, beside that of the sums. It comes from making activations and weights one
+// type. Targets that are exact have none. Activations in f32 are rounded to bytes for GGUF's block formats, else to bf16. Activations in
+// bf16 are not rounded, but weights of GGUF's block formats may be rounded to bf16; bf16 holds the weights of the other schemes exactly.
 func (t *Target) products(scheme op.Scheme) float64 {
 	switch block := slices.Contains(blocks, scheme); {
 	case t.Exact, t.Act == op.BF16 && !block:
@@ -111,7 +111,7 @@ func (t *Target) products(scheme op.Scheme) float64 {
 	return roundBF16
 }
 
-// added is the error of such products to which something is added once they are rounded.
+// added is the error of products that are rounded and then added to something.
 func (t *Target) added(scheme op.Scheme) float64 {
 	if t.Act == op.BF16 {
 		return max(t.products(scheme), roundBF16)

@@ -12,57 +12,58 @@ import (
 	"github.com/atlas-inference/atlas/generated/ops"
 )
 
-// Trial is a shape and the kernels that may serve it. `atlasc tune` makes it, which has evaluated what a manifest says of
-// launches for this shape; the first candidate is what the set launches today.
+// Trial is a shape and the kernels that can serve it. `atlasc tune` makes trials: it has evaluated the manifest's expressions for the
+// shape, so that the kernels can be launched without their conditions. The first candidate is the one that the set launches.
 type Trial struct {
 	Shape      Shape
 	Candidates []Candidate
 }
 
-// Candidate is a kernel of a manifest, ready to be launched whatever its condition says.
+// Candidate is a kernel of a manifest with its launches for a shape.
 type Candidate struct {
-	Kernel   string
-	Scratch  int64 // bytes; negative: none
-	Launches []TrialLaunch
+	Kernel   string        // its name in the manifest
+	Scratch  int64         // bytes of scratch memory; negative: it takes none
+	Launches []TrialLaunch // in order
 }
 
 // TrialLaunch is one launch of a candidate.
 type TrialLaunch struct {
-	Entry   string // point of the image
-	Grid    [3]uint32
-	Padding int64 // bytes before the descriptors of tiles
-	Tiles   []TrialTile
+	Entry   string      // entry point of the image
+	Grid    [3]uint32   // blocks in x, y and z; nothing is launched where one is 0
+	Padding int64       // bytes between the struct and the descriptors of tiles
+	Tiles   []TrialTile // descriptors that follow the struct in the argument block
 }
 
-// TrialTile is a matrix that the copy engine reads.
+// TrialTile is a matrix that the copy engine reads: see op.Tile.
 type TrialTile struct {
-	Field             string
-	Rows, Cols, Pitch int64
-	Box               [2]uint32
+	Field             string    // of the op's struct: the matrix's address
+	Rows, Cols, Pitch int64     // in elements
+	Box               [2]uint32 // rows and columns of a box
 }
 
-// Tried is what became of a trial.
+// Tried is the result of a trial.
 type Tried struct {
 	Shape   Shape
-	Bytes   int64
-	Ceiling int64  // bytes per second
-	Message string `json:",omitempty"` // why nothing was measured
-	Results []Measured
+	Bytes   int64      // that a call must read and write at least
+	Ceiling int64      // bytes per second that the device can move
+	Message string     `json:",omitempty"` // why nothing was measured
+	Results []Measured // by candidate
 }
 
-// Measured is how a candidate did.
+// Measured is the result of a candidate.
 type Measured struct {
-	Kernel  string
-	Same    bool          // it gave the bits that the set gives
+	Kernel  string        // its name in the manifest
+	Same    bool          // it gave the same bits as the set; otherwise it was not timed
 	Time    time.Duration // the least of all rounds
-	Noise   float64       // the slowest round by the fastest, at least 1
-	Message string        `json:",omitempty"`
+	Noise   float64       // time of the slowest round divided by that of the fastest, at least 1
+	Message string        `json:",omitempty"` // why it was not timed
 }
 
-// tuneRounds is how often the candidates of a trial take turns: what else the machine does meets all of them.
+// tuneRounds is how often each candidate of a trial is timed. The candidates take turns, so that whatever else the machine does affects
+// all of them.
 const tuneRounds = 3
 
-// Tune measures trials. points are the image's entry points by name.
+// Tune measures trials. points are the image's entry points by name. A trial that fails has a Message.
 func Tune(t Target, trials []Trial, points map[string]op.Kernel, seed uint64) ([]Tried, error) {
 	j, err := newJudge(&t, Options{Seed: seed})
 	if err != nil {

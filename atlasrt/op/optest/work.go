@@ -7,10 +7,11 @@ import (
 	"github.com/atlas-inference/atlas/atlasrt/op"
 )
 
-// Work is the bytes that a call, an op's struct, must read and write at least, and its products, on a set whose activations are act.
+// Work is the bytes that a call, an op's struct, must read and write at least, and the floating-point operations of its products, on a set
+// with activations of type act.
 //
-// Optional buffers count where their addresses are not zero. What the call's other buffers hold is assumed: sequences have context tokens
-// each and share the rows evenly, and rows choose different experts as long as there are some.
+// Optional buffers count where their addresses are not zero. The contents of buffers are assumed: each sequence has context tokens and the
+// same share of the rows, and picks go to as many different experts as there are.
 func Work(kernels bundle.Set, act op.DType, args any, context int) (bytes, flops int64, err error) {
 	c, list, err := called(kernels, act, args)
 	if err != nil {
@@ -31,7 +32,7 @@ func Work(kernels bundle.Set, act op.DType, args any, context int) (bytes, flops
 			for i := range values {
 				values[i] = int32(number("Rows") * int64(i) / number("Seqs"))
 			}
-		default: // of experts, the first of which have a row each
+		default: // of experts: each has one pick, from the first on, and the last one has the rest
 			picks := number("Rows") * number("TopK")
 			for i := range values {
 				values[i] = int32(min(int64(i), picks))
@@ -44,7 +45,7 @@ func Work(kernels bundle.Set, act op.DType, args any, context int) (bytes, flops
 	return bytes, flops, nil
 }
 
-// called is a case of a call whose buffers are somewhere, and the buffers.
+// called makes a case of a call, an op's struct with addresses, and lists its buffers.
 func called(kernels bundle.Set, act op.DType, args any) (*Case, []field, error) {
 	c := &Case{Op: reflect.TypeOf(args).Name(), args: reflect.ValueOf(args), given: map[string]bool{}, values: map[string][]byte{}}
 	for _, name := range c.matrices() {
@@ -59,8 +60,8 @@ func called(kernels bundle.Set, act op.DType, args any) (*Case, []field, error) 
 	return c, list, err
 }
 
-// work is the bytes and products of a call: each buffer once, or twice where it is read and written, and of stacked
-// weights and caches only what the call has to touch.
+// work is the bytes and the floating-point operations of a call. A buffer counts once, or twice where it is read and written; of stacked
+// weights, embeddings and caches only the part counts that the call needs.
 func (c *Case) work(fields []field) (bytes, flops int64) {
 	size := map[string]int64{}
 	for _, f := range fields {
@@ -73,7 +74,7 @@ func (c *Case) work(fields []field) (bytes, flops int64) {
 	}
 	w, _ := c.weight()
 	products := 2 * int64(w.Rows) * int64(w.Cols)
-	// The weights of only so many rows or experts of all are read.
+	// only counts the weights of some rows or experts, and not those of all.
 	only := func(some, all int64) { bytes -= size["W.Data"] - size["W.Data"]*min(some, all)/max(all, 1) }
 	switch x := c.args.Interface().(type) {
 	case op.Linear:
@@ -115,7 +116,7 @@ func (c *Case) work(fields []field) (bytes, flops int64) {
 	return bytes, flops
 }
 
-// attended counts the pairs of a row and a token that it sees, and the tokens that any row sees.
+// attended counts the pairs of a row and a token that it sees, and the tokens that are seen by any row.
 func (c *Case) attended(window int64) (pairs, tokens int64) {
 	starts, lengths := get[int32](c.values["Starts"]), get[int32](c.values["Lengths"])
 	for s, length := range lengths {
