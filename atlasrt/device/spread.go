@@ -9,8 +9,8 @@ import (
 
 // Piece is one copy to a device: the bytes, and the address that they go to.
 type Piece struct {
-	To   op.Ptr
-	From []byte
+	To   op.Ptr // on the device
+	From []byte // may lie in a mapped file
 }
 
 // parts cuts pieces into parts, which several goroutines take.

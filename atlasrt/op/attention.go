@@ -37,8 +37,9 @@ const (
 //
 // A row of QKV holds Heads query heads, KVHeads key heads and KVHeads value heads of HeadDim elements. Where QNorm and
 // KNorm are given, each query and key head is first divided by its root mean square and scaled (as RMSNorm does). The
-// first 2·Pairs elements of a head are rotated by Angles, which RotaryAngles made; the others stay. Queries and keys are rotated in
-// place. Key and value are written to the cache slot Slots[r] = block·BlockSize + offset; a negative slot writes nothing.
+// first 2·Pairs elements of a head are rotated, two and two as Pairing says, by Angles, which RotaryAngles made; the others stay. Queries
+// and keys are rotated in place. Key and value are written to the cache slot Slots[r] = block·BlockSize + offset; a negative slot writes
+// nothing.
 type RotaryCache struct {
 	QKV       Ptr   `atlas:"inout act [Rows,(Heads+2*KVHeads)*HeadDim]"`
 	K         Ptr   `atlas:"inout KVType [Blocks,KVHeads,BlockSize,HeadDim]"`

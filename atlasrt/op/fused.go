@@ -46,8 +46,8 @@ type GatedLinear struct {
 	Eps      float32
 }
 
-// NormRoute is RMSNorm, Linear and Route: Normed = y as in NormLinear, and the logits of row r are W·y[r]. The other fields are those of
-// Route: its experts are the rows of W, and its Scale is Factor here.
+// NormRoute is RMSNorm, Linear and Route: Normed = y as in NormLinear, and the logits of row r are W·y[r]. IDs, Weights, Order, Starts,
+// Bias, Normalise and Routing are those of Route; its experts are the rows of W, and its Scale is Factor here.
 type NormRoute struct {
 	Normed    Ptr    `atlas:"out act [Rows,W.Cols]"`
 	Sum       Ptr    `atlas:"out? act [Rows,W.Cols]"`
@@ -68,7 +68,8 @@ type NormRoute struct {
 	Eps       float32
 }
 
-// NormRouteUp is NormRoute, whose matrix is Router here, and then ExpertUp of the normalised rows. Those are not stored.
+// NormRouteUp is NormRoute, whose matrix is Router here, and then ExpertUp of the normalised rows, which are not stored. IDs, Weights,
+// Order, Starts, Normalise, Routing and Factor are those of NormRoute.
 type NormRouteUp struct {
 	Out       Ptr    `atlas:"out act [Rows*TopK,W.Rows/2]"`
 	Sum       Ptr    `atlas:"out? act [Rows,W.Cols]"`
@@ -100,7 +101,7 @@ type LinearAdd struct {
 	OutPitch int32
 }
 
-// ExpertDownAdd is ExpertDown whose sum, rounded to act, is added to what Out holds.
+// ExpertDownAdd is ExpertDown whose sum, rounded to act, is added to what Out holds. IDs, Weights, Order and Starts are those of Route.
 type ExpertDownAdd struct {
 	Out     Ptr    `atlas:"inout act [Rows,W.Rows]"`
 	In      Ptr    `atlas:"in act [Rows*TopK,W.Cols]"`
@@ -113,7 +114,8 @@ type ExpertDownAdd struct {
 	TopK    int32
 }
 
-// ExpertDownNorm is ExpertDownAdd, and then RMSNorm of Out: Normed is the input of the next block.
+// ExpertDownNorm is ExpertDownAdd, and then RMSNorm of Out: Normed is the input of the next block. IDs, Weights, Order and Starts are
+// those of Route.
 type ExpertDownNorm struct {
 	Out     Ptr    `atlas:"inout act [Rows,W.Rows]"`
 	Normed  Ptr    `atlas:"out act [Rows,W.Rows]"`

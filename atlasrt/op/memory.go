@@ -15,22 +15,22 @@ type Memory interface {
 	Convert(Stream, Convert)
 }
 
-// Pack writes matrix 0 of W, in the set's layout, from Raw: its bytes as a checkpoint stores them, see Scheme.
+// Pack writes matrix 0 of W, in the set's layout, from the Bytes at Raw: the matrix as a checkpoint stores it, see Scheme.
 type Pack struct {
 	W     Weight `atlas:"out"`
 	Raw   Ptr    `atlas:"in u8 [Bytes]"`
 	Bytes int64
 }
 
-// Unpack writes the checkpoint's bytes of matrix 0 of W, every bit as it was. NVFP4 is an exception: there scales may lose their sign,
-// which goes to their codes, and codes whose scale is zero may become zeros. The weights are the same numbers.
+// Unpack writes the checkpoint's bytes of matrix 0 of W, Bytes of them, to Raw, every bit as it was. NVFP4 is an exception: there scales
+// may lose their sign, which goes to their codes, and codes whose scale is zero may become zeros. The weights are the same numbers.
 type Unpack struct {
 	Raw   Ptr    `atlas:"out u8 [Bytes]"`
 	W     Weight `atlas:"in"`
 	Bytes int64
 }
 
-// Copy copies bytes between buffers that do not overlap.
+// Copy copies Bytes between buffers that do not overlap.
 type Copy struct {
 	Out   Ptr   `atlas:"out u8 [Bytes]"`
 	In    Ptr   `atlas:"in u8 [Bytes]"`

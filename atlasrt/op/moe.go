@@ -17,8 +17,8 @@ const (
 	RouteSigmoid                // scores are the sigmoid of each logit; Bias counts in the choice of experts, but not in their weights
 )
 
-// Route picks TopK of Experts experts for each row by the scores of its Logits, the best first (the lower id where two tie), and groups
-// the picks by expert.
+// Route picks TopK of Experts experts for each row, by the scores that Routing makes of its Logits, the best first (the lower id where two
+// tie), and groups the picks by expert.
 //
 // Weights[r,k] = Scale·score, divided by the sum of the row's chosen scores where Normalise is not 0. Pick p = r·TopK+k
 // belongs to expert IDs[p]. Order lists all picks sorted by expert and then by p; those of expert e are

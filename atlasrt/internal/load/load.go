@@ -21,19 +21,19 @@ const align = 64
 
 func aligned(bytes int64) int64 { return (bytes + align - 1) &^ (align - 1) }
 
-// Counter is a model.Source that only counts and checks. The addresses that it gives lie in no memory: they tell what is there and what is
-// not, and one thing from another.
+// Counter is a model.Source that only counts and checks. Its addresses lie in no memory, but they differ from each other, and they are zero
+// where a Loader's would be.
 type Counter struct {
 	stored func(name string) (Storage, bool)
 	sizes  Sizer
 
-	Weights   int64 // bytes of the weights' arena
-	Buffers   int64 // bytes of the activations' arena
-	Staging   int64 // bytes of the largest matrix as the checkpoint stores it
-	Wants     []weights.Want
-	kept      map[string]op.Scheme // by tensor; 0 for what becomes f32
-	converted map[conversion]int   // matrices
-	tensors   map[op.Ptr][]string  // that lie at an address
+	Weights   int64                // bytes of the weights' arena
+	Buffers   int64                // bytes of the activations' arena
+	Staging   int64                // bytes of the largest matrix as the checkpoint stores it
+	Wants     []weights.Want       // every tensor that the model asked for, once
+	kept      map[string]op.Scheme // by tensor; 0: it becomes f32
+	converted map[conversion]int   // how many matrices are converted so
+	tensors   map[op.Ptr][]string  // names of the tensors at an address
 	problems  []problem
 }
 
@@ -76,10 +76,11 @@ func NewCounter(set Sizer, stored func(name string) (Storage, bool)) *Counter {
 	return &Counter{stored: stored, sizes: set, kept: map[string]op.Scheme{}, converted: map[conversion]int{}, tensors: map[op.Ptr][]string{}}
 }
 
-// Tensors names those that a weight or a vector at an address is made of, those of the first of stacked matrices; nil where there are none.
+// Tensors names the tensors that a weight or a vector at an address is made of; of stacked matrices, those of the first. It is nil where
+// there are none.
 func (c *Counter) Tensors(at op.Ptr) []string { return c.tensors[at] }
 
-// place gives the address of so many bytes of the weights' arena, which hold parts.
+// place takes so many bytes of the weights' arena for parts, and returns their address.
 func (c *Counter) place(bytes int64, parts []model.Part) op.Ptr {
 	at := weightsAt + op.Ptr(c.Weights)
 	c.Weights += aligned(bytes)

@@ -1,8 +1,8 @@
 package sample
 
-// Given is the sampling that a request or a file asks for. Fields are those of Params; nil means that nothing was said, so that the
-// default holds.
+// Given is the sampling that a request or a file asks for.
 type Given struct {
+	// Fields are those of Params. Nil means that nothing was said, so that the default holds.
 	Temperature, TopP, MinP                              *float32
 	RepetitionPenalty, FrequencyPenalty, PresencePenalty *float32
 	TopK                                                 *int32

@@ -7,7 +7,7 @@ const Floor = -9999
 
 // Choice is a token and its log-probability.
 type Choice struct {
-	Token   int32
+	Token   int32   // its id
 	LogProb float32 // natural logarithm
 }
 

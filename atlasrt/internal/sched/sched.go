@@ -43,7 +43,7 @@ func (e *QueueFull) Error() string {
 		e.Requests, e.Tokens, e.RequestLimit, e.TokenLimit)
 }
 
-// TooLong is returned for a request whose prompt and new tokens can never fit.
+// TooLong is returned for a sequence whose prompt and MaxTokens together, Tokens, are more than ever fit, Limit.
 type TooLong struct{ Tokens, Limit int }
 
 // Error gives both counts.
@@ -56,7 +56,7 @@ var ErrNoToken = errors.New("the model's logits are not finite or leave no token
 
 // Chunk is what a step computes of one sequence: Rows tokens from Start on.
 type Chunk struct {
-	Sequence    *Sequence
+	Sequence    *Sequence // whose tokens they are
 	Start, Rows int
 	Outputs     int  // how many of its last rows need logits: 0, 1 or Rows
 	Sample      bool // the last row is the sequence's last token: the next token is sampled from its logits
@@ -66,8 +66,8 @@ type Chunk struct {
 
 // Plan is one step. It has at most one chunk of each sequence. It is valid until Next is called after its Done.
 type Plan struct {
-	Chunks                 []Chunk
-	Rows, Outputs, Samples int // sums over Chunks
+	Chunks                 []Chunk // decode rows first, then chunks of prompts
+	Rows, Outputs, Samples int     // sums over Chunks
 
 	waits bool // its logits are read before the next step is planned
 }

@@ -22,10 +22,10 @@ type Decoder struct {
 
 // Layer is an attention block and a feed-forward block, each with the norm that it reads the residual stream through.
 type Layer struct {
-	AttentionNorm Norm
-	Attention     Attention
-	FeedNorm      Norm
-	Feed          FeedForward
+	AttentionNorm Norm        // before Attention
+	Attention     Attention   // mixes the rows of a sequence
+	FeedNorm      Norm        // before Feed
+	Feed          FeedForward // an MLP or a Mixture
 }
 
 // NewDecoder places the weights of a decoder. feed makes the feed-forward block of each layer, whose tensors have names that begin with

@@ -16,7 +16,7 @@ type Timing struct{ Median, Min time.Duration }
 
 // BenchResult is how fast one case ran.
 type BenchResult struct {
-	Op      string
+	Op      string           // the operation
 	Case    string           // its name
 	Args    map[string]int64 // sizes and switches: see Shape
 	Cold    Timing           // with buffers that are not in a cache, as weights are not when a model runs

@@ -26,10 +26,10 @@ import (
 
 // Target is a kernel set to be judged.
 type Target struct {
-	Name   string // of the hardware, for reports
-	Device device.Device
-	Set    bundle.Set
-	Act    op.DType // the activation type, act in op's tags
+	Name   string        // of the hardware, for reports
+	Device device.Device // that the kernels run on
+	Set    bundle.Set    // the kernels
+	Act    op.DType      // the activation type, act in op's tags
 	// Exact says that products are computed in f32 from activations that are not rounded to bf16 or to bytes. Tolerances are smaller then.
 	Exact bool
 	// Together says that a row's bits may depend on how many rows the call has, since kernels for many rows add in another order. Then the

@@ -25,7 +25,7 @@ type Profile struct {
 
 // ProfileRow is all calls of an operation in a step that have the same sizes, usually one of each layer.
 type ProfileRow struct {
-	Op      string
+	Op      string   // the operation
 	Case    string   // the sizes
 	Kernels []string // that one call launches
 	Calls   int      // of the step

@@ -15,8 +15,8 @@ import (
 // Trial is a shape and the kernels that can serve it. `atlasc tune` makes trials: it has evaluated the manifest's expressions for the
 // shape, so that the kernels can be launched without their conditions. The first candidate is the one that the set launches.
 type Trial struct {
-	Shape      Shape
-	Candidates []Candidate
+	Shape      Shape       // of the call
+	Candidates []Candidate // at least one
 }
 
 // Candidate is a kernel of a manifest with its launches for a shape.
@@ -43,7 +43,7 @@ type TrialTile struct {
 
 // Tried is the result of a trial.
 type Tried struct {
-	Shape   Shape
+	Shape   Shape      // of the trial
 	Bytes   int64      // that a call must read and write at least
 	Ceiling int64      // bytes per second that the device can move
 	Message string     `json:",omitempty"` // why nothing was measured

@@ -10,7 +10,7 @@ import (
 
 // Choice is a token that a row may draw.
 type Choice struct {
-	Token       int32
+	Token       int32   // its id
 	Probability float64 // from 0 to 1
 }
 
