@@ -14,9 +14,9 @@ import (
 type Model struct {
 	Name     string   // of its file: "smollm2"
 	File     string   // relative to the folder of this package
-	Source   string   `toml:"source"` // where the publisher says so
-	Match    Match    `toml:"match"`
-	Sampling Sampling `toml:"sampling"`
+	Source   string   `toml:"source"`   // where the publisher says so
+	Match    Match    `toml:"match"`    // which checkpoints it is about
+	Sampling Sampling `toml:"sampling"` // recommended values
 
 	names []*regexp.Regexp
 	lines *strict.Lines
@@ -29,8 +29,9 @@ type Match struct {
 	Template      []string `toml:"template"`      // texts that its chat template has, each of them; none: any template, or no template
 }
 
-// Sampling is the values that a publisher recommends; nil where nothing is said.
+// Sampling is the values that a publisher recommends; nil where nothing is said. Their meaning is that of the same fields of sample.Params.
 type Sampling struct {
+	// By the names of generation_config.json.
 	Temperature       *float64 `toml:"temperature"`
 	TopP              *float64 `toml:"top_p"`
 	TopK              *int64   `toml:"top_k"`

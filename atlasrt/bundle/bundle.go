@@ -43,7 +43,7 @@ type Bundle struct {
 
 // Kernel is an entry point of an image.
 type Kernel struct {
-	Name   string
+	Name   string // of the entry point
 	Rounds string // the rule of package oracle by which it rounds activations before it multiplies them; "" leaves them as they are
 	// MostBlocks is the most blocks along x that a kernel is launched with whose blocks take one tile after another; 0 for one
 	// that has as many blocks as there are tiles.

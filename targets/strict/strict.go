@@ -16,8 +16,8 @@ import (
 
 // Problem is one thing that is wrong with a file. Unknown names a key that the file may not have, Known those it may.
 type Problem struct {
-	Line    int
-	Msg     string
+	Line    int    // from 1; 0: the file as a whole
+	Msg     string // what is wrong
 	Unknown string
 	Known   []string
 }

@@ -20,13 +20,13 @@ type Timing struct{ Median, Min time.Duration }
 
 // Result is one case of a report, as the runtime prints it.
 type Result struct {
-	Op, Case   string
+	Op, Case   string           // the operation, and the name of its case
 	Args       map[string]int64 `json:",omitempty"` // integer fields of the op's struct
-	Cold, Warm Timing
-	Bytes      int64 // that a call must move
-	Flops      int64
-	Ceiling    int64  // bytes per second
-	Message    string // why there is no time
+	Cold, Warm Timing           // with buffers that are not in a cache, and with buffers that are
+	Bytes      int64            // that a call must move
+	Flops      int64            // of its products; 0 where it has none
+	Ceiling    int64            // bytes per second
+	Message    string           // why there is no time
 }
 
 // Time is the least of the cold calls, or of the warm ones of a case that has no cold ones.
@@ -47,10 +47,10 @@ func (r *Result) BytesPerSecond() float64 {
 
 // Report is one run over one target.
 type Report struct {
-	Target  string // "cpu-x86-64-v3 --exact"
-	Ceiling int64  // bytes per second that a plain read reaches
-	Method  string
-	Results []Result
+	Target  string   // "cpu-x86-64-v3 --exact"
+	Ceiling int64    // bytes per second that a plain read reaches
+	Method  string   // how the ceiling was measured
+	Results []Result // in the order of the cases
 }
 
 // Run is the reports of one run of the runtime, one per target.
@@ -74,7 +74,7 @@ func ReadRun(r io.Reader) (Run, error) {
 type File struct {
 	Version int    // of the format
 	Machine string // that they were measured on
-	Runs    []Run
+	Runs    []Run  // in the order in which they were made
 }
 
 // version changes when old files can no longer be read.
@@ -113,7 +113,7 @@ func (f *File) Write(path string) error {
 
 // Case is one case over all runs of a file.
 type Case struct {
-	Target string
+	Target string  // as in Report
 	Result         // of the run in which it was fastest
 	Noise  float64 // the slowest run's time by the fastest's, at least 1
 }

@@ -11,7 +11,7 @@ const leastNoise = 1.03
 
 // Change is how one case's time changed.
 type Change struct {
-	Old, New Case
+	Old, New Case    // the case in the two files
 	Ratio    float64 // new time by old time: above 1 is slower
 	Noise    float64 // what the ratio may be by chance, at least leastNoise
 }

@@ -60,11 +60,11 @@ func (c *Contract) ConstantsOf(typ string) []Constant {
 
 // Struct is an operation, or the weight that operations carry.
 type Struct struct {
-	Name     string
-	Required bool // some interface of Required has it as a method
-	Partial  bool // its method reports whether some kernel serves the call: not all need one
-	Fields   []Field
-	Size     int64 // bytes
+	Name     string  // of the operation
+	Required bool    // some interface of Required has it as a method
+	Partial  bool    // its method reports whether some kernel serves the call: not all need one
+	Fields   []Field // in order
+	Size     int64   // bytes
 }
 
 // Field finds a field by name; nil where there is none.
@@ -101,11 +101,11 @@ const (
 
 // Field is one field of a Struct.
 type Field struct {
-	Name     string
+	Name     string // as in Go
 	Type     string // as Go spells it inside package op
-	Kind     Kind
-	Offset   int64
-	Size     int64
+	Kind     Kind   // what it is to launch code
+	Offset   int64  // bytes from the beginning of the struct
+	Size     int64  // bytes
 	Step     bool   // a Number that one step has more of than another
 	Role     Role   // of a Pointer or a WeightField
 	Optional bool   // the pointer may be zero
@@ -125,7 +125,7 @@ const (
 
 // Dim is one dimension of a buffer: Go expressions over the struct's integer fields.
 type Dim struct {
-	Size  string
+	Size  string // how many items
 	Pitch string // elements between consecutive items; empty where they are dense
 }
 
@@ -133,6 +133,6 @@ type Dim struct {
 type Constant struct {
 	Name  string // as in Go
 	C     string // as in C: ATLAS_SCHEME_Q8_0
-	Type  string
-	Value int64
+	Type  string // as in Go: Scheme
+	Value int64  // the same in Go and C
 }

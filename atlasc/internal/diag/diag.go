@@ -14,7 +14,7 @@ import (
 // Pos is a place in an input file. Line counts from 1; 0 means the file as a whole. Set is where the parameters of the
 // file's texts are set; "" where it has none.
 type Pos struct {
-	File string
+	File string // relative to the repository's root
 	Line int
 	Set  string
 }
@@ -42,8 +42,8 @@ func (p Pos) Compare(q Pos) int {
 
 // Diagnostic is one finding. Hint says what to do and may be empty.
 type Diagnostic struct {
-	Pos  Pos
-	Msg  string
+	Pos  Pos    // where it is
+	Msg  string // what is wrong
 	Hint string
 }
 

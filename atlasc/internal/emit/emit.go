@@ -68,7 +68,7 @@ type Output struct {
 
 // Package is the generated code of one hardware.
 type Package struct {
-	Hardware *plan.Hardware
+	Hardware *plan.Hardware   // whose code it is
 	Name     string           // of the Go package and its folder
 	Contract string           // hash of the contract and of the stubs
 	Sources  string           // hash of all that the image is compiled from
@@ -78,10 +78,10 @@ type Package struct {
 
 // EntryPoint is a function that an image has to export.
 type EntryPoint struct {
-	Name     string
-	Argument int64 // bytes of its argument block
-	Entry    *plan.Entry
-	Launch   *plan.Launch
+	Name     string       // in C
+	Argument int64        // bytes of its argument block
+	Entry    *plan.Entry  // the kernel
+	Launch   *plan.Launch // which of its launches
 }
 
 // Folder is the package's folder.

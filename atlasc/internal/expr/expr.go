@@ -110,7 +110,7 @@ func (s *Scope) names() []string {
 
 // Expr is an expression that has been checked.
 type Expr struct {
-	Text  string
+	Text  string // as the manifest has it
 	tree  ast.Expr
 	info  types.Info
 	scope *Scope

@@ -12,13 +12,13 @@ import (
 
 // Kernel is what a GPU kernel asks of a multiprocessor.
 type Kernel struct {
-	Name       string
-	Code       int64 // bytes
-	Parameters int64 // bytes
-	Registers  int64 // of a thread
-	Stack      int64 // bytes of a thread: spilled registers, arrays that are indexed at run time
-	Shared     int64 // bytes of static shared memory of a block
-	MaxThreads int64 // of a block; 0: unbounded
+	Name       string // its entry point
+	Code       int64  // bytes
+	Parameters int64  // bytes
+	Registers  int64  // of a thread
+	Stack      int64  // bytes of a thread: spilled registers, arrays that are indexed at run time
+	Shared     int64  // bytes of static shared memory of a block
+	MaxThreads int64  // of a block; 0: unbounded
 }
 
 // Attributes of .nv.info sections, and how their values are stored. The numbers are those of the assembler; what they

@@ -13,17 +13,17 @@ import (
 
 // Report describes an image.
 type Report struct {
-	Bytes     int64      `json:"bytes"`
-	Machine   string     `json:"machine"`
+	Bytes     int64      `json:"bytes"`     // size of the image
+	Machine   string     `json:"machine"`   // of the ELF header, or "CUDA"
 	Functions []Function `json:"functions"` // exported, sorted by name
 	Undefined []string   `json:"undefined"` // symbols that the process has to give
 }
 
 // Function is an exported function.
 type Function struct {
-	Name   string  `json:"name"`
-	Code   int64   `json:"code_bytes"`
-	Kernel *Kernel `json:"-"` // of a GPU
+	Name   string  `json:"name"`       // its symbol
+	Code   int64   `json:"code_bytes"` // size of its instructions
+	Kernel *Kernel `json:"-"`          // of a GPU
 }
 
 // libraries give symbols without further ado: every process that can load an image has them.

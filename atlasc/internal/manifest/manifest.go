@@ -22,8 +22,8 @@ type Manifest struct {
 	Before  []string       `toml:"before"`  // files relative to this one; their entries come before its own
 	Include []string       `toml:"include"` // the same; theirs come after
 	Scheme  string         `toml:"scheme"`  // that entries of operations with a weight serve
-	Layouts []Layout       `toml:"layout"`
-	Kernels []Kernel       `toml:"kernel"`
+	Layouts []Layout       `toml:"layout"`  // how weights are packed
+	Kernels []Kernel       `toml:"kernel"`  // entries, in the order in which they are tried
 	lines   *strict.Lines
 	given   Parameters
 	used    map[string]bool // names of parameters that are given
@@ -37,9 +37,9 @@ func (m *Manifest) At(key string) diag.Pos {
 
 // Layout is how a hardware's kernels keep the weights of one scheme.
 type Layout struct {
-	Name   string `toml:"name"`
-	Scheme string `toml:"scheme"`
-	Bytes  string `toml:"bytes"` // expression over Rows and Cols
+	Name   string `toml:"name"`   // for people
+	Scheme string `toml:"scheme"` // the weights that are packed so
+	Bytes  string `toml:"bytes"`  // expression over Rows and Cols
 	place
 }
 
@@ -87,8 +87,8 @@ type Shape struct {
 // Tile is a matrix of activations that the copy engine reads by a descriptor, which launch code makes.
 type Tile struct {
 	Field string   `toml:"field"` // of the operation
-	Rows  string   `toml:"rows"`
-	Cols  string   `toml:"cols"`
+	Rows  string   `toml:"rows"`  // expression: rows of the matrix
+	Cols  string   `toml:"cols"`  // expression: elements of a row
 	Pitch string   `toml:"pitch"` // elements from one row to the next; "" means cols
 	Box   []string `toml:"box"`   // rows and columns of one copy, of no more rows than there are
 }

@@ -17,8 +17,8 @@ import (
 
 // Plan is what the whole tree asks for.
 type Plan struct {
-	Contract *contract.Contract
-	Hardware []*Hardware
+	Contract *contract.Contract // the operations
+	Hardware []*Hardware        // with its manifests and kernels
 }
 
 // Find returns a hardware by name; nil where the plan has none.
@@ -33,7 +33,7 @@ func (p *Plan) Find(name string) *Hardware {
 // Hardware is the kernels of one kind of processor.
 type Hardware struct {
 	*targets.Hardware
-	Targets []Target
+	Targets []Target // its manifests
 	Entries []*Entry // every kernel that some set uses, in the order of their names' first use
 	Layouts []Layout // by the number of their scheme
 	Sets    []*Set   // the base set, then those of models
@@ -41,22 +41,22 @@ type Hardware struct {
 
 // Target is one manifest in its place, kernels/<hardware>/<model>/<quant>/kernels.toml.
 type Target struct {
-	Model, Quant string
-	Manifest     *manifest.Manifest
-	Entries      []*Entry // its own and those it includes
+	Model, Quant string             // folders of the manifest; the model may be "base"
+	Manifest     *manifest.Manifest // as it was read
+	Entries      []*Entry           // its own and those it includes
 }
 
 // Layout is the packed size of a scheme's matrices.
 type Layout struct {
 	*manifest.Layout
-	Scheme contract.Constant
-	Size   *expr.Expr
+	Scheme contract.Constant // of the matrices
+	Size   *expr.Expr        // bytes, over Rows and Cols
 }
 
 // Set is a dispatch table over all operations. A model's set holds only operations that differ from the base set's.
 type Set struct {
-	Model string // "base" for the base set
-	Ops   []Dispatch
+	Model string     // "base" for the base set
+	Ops   []Dispatch // in the order of the contract
 }
 
 // Dispatch returns the set's table of one operation; nil where it has none.
@@ -71,26 +71,26 @@ func (s *Set) Dispatch(op string) *Dispatch {
 // Dispatch tells which kernel serves an operation: one case per group of weight schemes that are served alike, or a
 // single case without schemes where the operation has no weight.
 type Dispatch struct {
-	Op    *contract.Struct
-	Cases []Case
+	Op    *contract.Struct // the operation
+	Cases []Case           // one for each group of schemes
 }
 
 // Case is a list of entries of which the first whose condition holds is launched. The last has none.
 type Case struct {
-	Schemes  []contract.Constant
-	Branches []*Entry
+	Schemes  []contract.Constant // that it serves; nil: the operation has no weight
+	Branches []*Entry            // tried in order
 }
 
 // Entry is a kernel of a manifest with its expressions checked.
 type Entry struct {
 	*manifest.Kernel
-	ID       string // stem of its C identifiers and of its unit's file; the name, but for entries that replace another
-	Op       *contract.Struct
-	Model    string     // whose manifest named it; "base" for the base set
-	Schemes  []int64    // that it serves; nil means all of the hardware's
-	When     *expr.Expr // nil means always
-	Scratch  *expr.Expr // bytes; nil means none
-	Launches []Launch
+	ID       string           // stem of its C identifiers and of its unit's file; the name, but for entries that replace another
+	Op       *contract.Struct // that it serves
+	Model    string           // whose manifest named it; "base" for the base set
+	Schemes  []int64          // that it serves; nil means all of the hardware's
+	When     *expr.Expr       // nil means always
+	Scratch  *expr.Expr       // bytes; nil means none
+	Launches []Launch         // in order
 	cover    expr.Cover
 }
 
@@ -111,19 +111,19 @@ func (e *Entry) Conditions() []string {
 // how many blocks there are in each direction. Hardware without threads has no Block, and the rest is zero.
 type Launch struct {
 	*manifest.Launch
-	Entry   string
-	Grid    []*expr.Expr
-	Block   [3]uint32 // threads in x, y and z
-	Shared  uint32    // bytes of dynamic shared memory
-	Cluster [3]uint32 // blocks in x, y and z; zeros where there are no clusters
-	Tiles   []Tile
+	Entry   string       // the C entry point
+	Grid    []*expr.Expr // blocks in x, y and z
+	Block   [3]uint32    // threads in x, y and z
+	Shared  uint32       // bytes of dynamic shared memory
+	Cluster [3]uint32    // blocks in x, y and z; zeros where there are no clusters
+	Tiles   []Tile       // whose descriptors follow the struct in the argument block
 }
 
 // Tile is a matrix that the copy engine reads in boxes.
 type Tile struct {
-	Field             string
-	Rows, Cols, Pitch *expr.Expr
-	Box               [2]uint32 // rows and columns
+	Field             string     // of the operation: the matrix's address
+	Rows, Cols, Pitch *expr.Expr // in elements
+	Box               [2]uint32  // rows and columns
 }
 
 // Threads is how many threads a block has.

@@ -13,7 +13,7 @@ import (
 
 // Point is one call.
 type Point struct {
-	Label          string
+	Label          string  // shown where the mouse points
 	Bytes          float64 // that it must move
 	BytesPerSecond float64 // that it moved
 	Group          int     // points of a group have a colour
@@ -21,10 +21,10 @@ type Point struct {
 
 // Roofline is one plot.
 type Roofline struct {
-	Title   string
+	Title   string   // above the plot
 	Ceiling float64  // bytes per second; 0: unknown
 	Groups  []string // names of colours
-	Points  []Point
+	Points  []Point  // one for each case
 }
 
 // Sizes in pixels.

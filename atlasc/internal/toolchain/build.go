@@ -30,7 +30,7 @@ type Builder struct {
 
 // Progress is how far a build is, in units.
 type Progress struct {
-	Done, Total int
+	Done, Total int // units that are compiled, and all
 	Kept        int // of those done, how many the cache had
 }
 

@@ -27,18 +27,18 @@ type Unit struct {
 
 // Launch is an entry point of a unit for a GPU, how it is launched, and what it may use.
 type Launch struct {
-	Entry        string
+	Entry        string    // its name in C
 	Arguments    int64     // bytes of the argument block
 	Block        [3]uint32 // threads in x, y and z
 	Shared       uint32    // bytes of dynamic shared memory
 	Cluster      [3]uint32 // blocks in x, y and z; zeros: no clusters
 	Programmatic bool      // may start before the launch ahead of it ends
-	Cooperative  bool
-	L1           bool  // leaves first-level cache what its blocks do not share
-	MaxRegisters int64 // of a thread; 0: any
-	MaxShared    int64 // bytes of shared memory of a block, static and dynamic
-	MaxStack     int64 // bytes of a thread
-	At           diag.Pos
+	Cooperative  bool      // all of its blocks run at the same time
+	L1           bool      // leaves first-level cache what its blocks do not share
+	MaxRegisters int64     // of a thread; 0: any
+	MaxShared    int64     // bytes of shared memory of a block, static and dynamic
+	MaxStack     int64     // bytes of a thread
+	At           diag.Pos  // the manifest's line, for findings
 }
 
 // Threads is how many threads a block has.
@@ -63,7 +63,7 @@ type Translator interface {
 
 // MissingError is a compiler that is not installed.
 type MissingError struct {
-	Tool    string
+	Tool    string // its command
 	Install string // command that installs it
 }
 
@@ -74,8 +74,8 @@ func (e *MissingError) Error() string {
 
 // Failure is what a compiler says about a source, as it says it.
 type Failure struct {
-	Unit   Unit
-	Output string
+	Unit   Unit   // the source
+	Output string // of the compiler
 }
 
 // Error is the line of the manifest and, below it, what the compiler says.

@@ -15,11 +15,12 @@ import (
 	"time"
 )
 
-// Shape is the sizes and switches of a call, as the runtime records them.
+// Shape is the sizes and switches of a call, as the runtime records them. This type and those below, down to Measured, are read and
+// written as JSON: package optest of the runtime has types of the same names and fields.
 type Shape struct {
-	Op    string
-	Args  map[string]int64
-	Count int64 `json:",omitempty"`
+	Op    string           // the operation
+	Args  map[string]int64 // integer fields of the op's struct
+	Count int64            `json:",omitempty"` // how often it was called
 }
 
 // Shapes is a file of them.
@@ -27,70 +28,70 @@ type Shapes struct{ Shapes []Shape }
 
 // Trial is what the runtime is to measure: the first candidate is the set's own choice.
 type Trial struct {
-	Shape      Shape
-	Candidates []Candidate
+	Shape      Shape       // of the call
+	Candidates []Candidate // at least one
 }
 
 // Candidate is a kernel with its launches evaluated for a shape.
 type Candidate struct {
-	Kernel   string
-	Scratch  int64 // bytes; negative: none
-	Launches []Launch
+	Kernel   string   // its name in the manifest
+	Scratch  int64    // bytes; negative: none
+	Launches []Launch // in order
 }
 
 // Launch is one of them.
 type Launch struct {
-	Entry   string
-	Grid    [3]uint32
-	Padding int64
-	Tiles   []Tile
+	Entry   string    // entry point of the image
+	Grid    [3]uint32 // blocks in x, y and z
+	Padding int64     // bytes between the struct and the descriptors of tiles
+	Tiles   []Tile    // descriptors that follow the struct
 }
 
 // Tile is a matrix that the copy engine reads.
 type Tile struct {
-	Field             string
-	Rows, Cols, Pitch int64
-	Box               [2]uint32
+	Field             string    // of the operation: the matrix's address
+	Rows, Cols, Pitch int64     // in elements
+	Box               [2]uint32 // rows and columns of a box
 }
 
 // Report is what the runtime measured.
 type Report struct {
-	Hardware string
-	Features []string
-	Tried    []Tried
+	Hardware string   // its name
+	Features []string // of the processor, as the kernels' needs name them
+	Tried    []Tried  // by trial
 }
 
 // Tried is one shape's measurements; those of the set's own choice come first.
 type Tried struct {
-	Shape   Shape
-	Bytes   int64
-	Ceiling int64
-	Message string `json:",omitempty"`
-	Results []Measured
+	Shape   Shape      // of the trial
+	Bytes   int64      // that a call must read and write at least
+	Ceiling int64      // bytes per second that the device can move
+	Message string     `json:",omitempty"` // why nothing was measured
+	Results []Measured // by candidate
 }
 
 // Measured is how one kernel did.
 type Measured struct {
-	Kernel  string
-	Same    bool
-	Time    time.Duration
-	Noise   float64
-	Message string `json:",omitempty"`
+	Kernel  string        // its name in the manifest
+	Same    bool          // it gave the same bits as the set
+	Time    time.Duration // the least of all rounds
+	Noise   float64       // the slowest round by the fastest, at least 1
+	Message string        `json:",omitempty"` // why it was not timed
 }
 
 // Chosen is what a shape gets.
 type Chosen struct {
-	Op      string
-	Args    map[string]int64
-	Own     string // the set's own choice
-	Kernel  string // that serves from now on; Own where none is faster
-	Kernels []Timed
+	Op      string           // the operation
+	Args    map[string]int64 // sizes and switches of the shape
+	Own     string           // the set's own choice
+	Kernel  string           // that serves from now on; Own where none is faster
+	Kernels []Timed          // all that were measured
 }
 
 // Timed is how fast a kernel was.
 type Timed struct {
-	Kernel       string
-	Microseconds float64
+	Kernel       string  // its name in the manifest
+	Microseconds float64 // of one call
 	Percent      float64 // of what a plain read reaches
 	Noise        float64 `json:",omitempty"` // the slowest round by the fastest
 	Message      string  `json:",omitempty"` // why it was not measured
@@ -98,8 +99,8 @@ type Timed struct {
 
 // Record is the measurements behind a table, kept beside it.
 type Record struct {
-	Machine string // that they were made on
-	Shapes  []Chosen
+	Machine string   // that they were made on
+	Shapes  []Chosen // in the order of the table
 }
 
 // leastNoise is what rounds cannot tell even where they agree.
@@ -187,7 +188,8 @@ func Read(text []byte) (*Record, error) {
 	return r, nil
 }
 
-// Entry is a line of the table: a kernel for one matrix at some numbers of rows.
+// Entry is an entry of tuned.toml: a kernel for one matrix at some numbers of rows. Op is the operation and Kernel the manifest's entry
+// that is copied; Name, When and Comment are the copy's name, condition and comment.
 type Entry struct {
 	Op, Kernel, Name, When, Comment string
 }

@@ -61,7 +61,7 @@ const (
 
 // Error is a refusal or failure before a dialect has put it into its words. Its text never holds paths, addresses or stacks.
 type Error struct {
-	Kind    Kind
+	Kind    Kind   // from which the dialect's type and the HTTP status follow
 	Field   string // of the request, as its dialect calls it: its path, such as messages[3].content; empty: none is to blame
 	Message string // sentences; empty for KindTooLong, which each dialect words itself
 	Count   Count  // of KindTooLong

@@ -7,10 +7,10 @@ import (
 
 // Range is what a numeric field may be.
 type Range struct {
-	Name      string // of the field
-	Low, High float64
-	LowOpen   bool // Low itself is refused
-	Whole     bool // only integers
+	Name      string  // of the field
+	Low, High float64 // both are allowed, but see LowOpen
+	LowOpen   bool    // Low itself is refused
+	Whole     bool    // only integers
 }
 
 // Bounds of integers that have none of their own.

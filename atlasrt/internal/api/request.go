@@ -9,12 +9,12 @@ import (
 // Request asks for answers, in whatever dialect it came. To make one needs no model: what the client left out is left out here,
 // and token ids may be ones that the model does not have.
 type Request struct {
-	Model   string // as the client wrote it; empty: the default model
-	Stream  bool   // the answer comes as it is made
-	Options completion.Options
-	Chat    *chat.Request // what is to be answered: a conversation, or
-	Prompts []Prompt      // texts to go on with; none is empty
-	Special bool          // texts of Prompts get the tokens that the model begins texts with
+	Model   string             // as the client wrote it; empty: the default model
+	Stream  bool               // the answer comes as it is made
+	Options completion.Options // how it is answered
+	Chat    *chat.Request      // what is to be answered: a conversation, or
+	Prompts []Prompt           // texts to go on with; none is empty
+	Special bool               // texts of Prompts get the tokens that the model begins texts with
 
 	StreamUsage bool   // a stream ends with the usage, where the dialect lets the client choose
 	IfPenalised *Error // refuses the request where tokens that were seen are penalised, which the model's defaults may do
@@ -23,7 +23,7 @@ type Request struct {
 
 // Prompt is a text, or its tokens where Tokens is not nil.
 type Prompt struct {
-	Text   string
+	Text   string // as the client wrote it
 	Tokens []int32
 }
 

@@ -29,13 +29,13 @@ type Call struct {
 
 // Launch is one launch of a call.
 type Launch struct {
-	Kernel string // entry point
-	Grid   [3]uint32
+	Kernel string    // entry point
+	Grid   [3]uint32 // blocks in x, y and z
 }
 
 // List notes the calls of a step.
 type List struct {
-	Set     bundle.Set
+	Set     bundle.Set              // the kernels that are asked
 	Act     op.DType                // of the set
 	Kernels []bundle.Kernel         // those of the set are numbered from 1: see bundle.Bundle.Unloaded
 	Tensors func(p op.Ptr) []string // the tensors that lie at an address; nil where none do

@@ -8,17 +8,17 @@ import (
 
 // Stream is an op.Stream that runs nothing and notes what is queued. Its zero value is ready.
 type Stream struct {
-	Launches    []Launched
-	MostScratch int64 // bytes of the most scratch memory that was asked for; 0 where none was
-	Err         error // the first failure
+	Launches    []Launched // in order
+	MostScratch int64      // bytes of the most scratch memory that was asked for; 0 where none was
+	Err         error      // the first failure
 
 	args [1024]uint64
 }
 
 // Launched is a launch of a kernel.
 type Launched struct {
-	Kernel op.Kernel
-	Grid   op.Grid
+	Kernel op.Kernel // as it was queued
+	Grid   op.Grid   // blocks in x, y and z
 }
 
 // Args implements op.Stream.

@@ -15,7 +15,7 @@ const (
 
 // Event is a piece of the answer to a request: all that the codecs of the APIs see of it. What fails is no event but an error.
 type Event struct {
-	Kind EventKind
+	Kind EventKind // tells which fields count
 
 	// Choice says which answer it is about, counted through the choices of all prompts. Of EventPrompt it is the first one of
 	// its prompt.
@@ -36,23 +36,23 @@ type Event struct {
 // Token is a token with its log-probabilities, which are of the model's own distribution: the log-softmax of its logits before
 // temperature, penalties and biases.
 type Token struct {
-	Bytes   []byte // what it adds to the text where it is shown
-	Hidden  bool   // a control token that the text leaves out
-	LogProb float32
+	Bytes   []byte     // what it adds to the text where it is shown
+	Hidden  bool       // a control token that the text leaves out
+	LogProb float32    // natural logarithm
 	Top     []TopToken // likeliest first
 }
 
 // TopToken is a token that could have been.
 type TopToken struct {
-	Bytes   []byte
-	LogProb float32
+	Bytes   []byte  // as in Token
+	LogProb float32 // natural logarithm
 }
 
 // ToolCallDelta is a piece of a tool call: the first one of a call has its ID and name, each adds to the text of the arguments.
 type ToolCallDelta struct {
 	Index     int // of the call in the answer, from 0
 	ID        string
-	Name      string
+	Name      string // of the function
 	Arguments string // JSON text, possibly half of it
 }
 
@@ -70,5 +70,5 @@ const (
 type Usage struct {
 	Prompt int
 	Cached int // those of the prompts that a cache held
-	Output int
+	Output int // tokens that were generated
 }

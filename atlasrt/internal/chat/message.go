@@ -8,10 +8,10 @@ import (
 
 // Request is what a conversation asks of a template, whatever dialect it came in.
 type Request struct {
-	Messages            []Message
-	Tools               []Tool
+	Messages            []Message      // in order
+	Tools               []Tool         // that the model may call
 	Documents           jsontree.Array // for templates with retrieval, or nil
-	AddGenerationPrompt bool
+	AddGenerationPrompt bool           // the prompt ends with the beginning of an assistant's turn
 	// Continue makes the prompt end within the last message, an assistant's, so that the answer goes on with it. The prompt of a
 	// new turn is not added then.
 	Continue bool
@@ -22,12 +22,12 @@ type Request struct {
 
 // Message is one turn of a conversation.
 type Message struct {
-	Role       string // system, developer, user, assistant, tool, function, ipython, or a name that the template knows
-	Content    Content
-	Name       string
-	ToolCalls  []ToolCall
-	ToolCallID string // of the call that a tool message answers
-	Reasoning  string // what the model thought before an assistant message, reasoning_content for templates
+	Role       string     // system, developer, user, assistant, tool, function, ipython, or a name that the template knows
+	Content    Content    // its text
+	Name       string     // of the speaker or the function; "": none
+	ToolCalls  []ToolCall // of an assistant
+	ToolCallID string     // of the call that a tool message answers
+	Reasoning  string     // what the model thought before an assistant message, reasoning_content for templates
 	// Extra holds the fields of the client's message that have no place above; templates see them as they are.
 	Extra *jsontree.Object
 }
@@ -49,15 +49,15 @@ type Part struct {
 
 // ToolCall is a call that the model made.
 type ToolCall struct {
-	ID        string
-	Name      string
+	ID        string // that the tool's message refers to
+	Name      string // of the function
 	Arguments string // JSON text of an object; the empty text is an object without entries
 }
 
 // Tool is a function that the model may call.
 type Tool struct {
-	Name        string
-	Description string
+	Name        string         // of the function
+	Description string         // for the model
 	Parameters  jsontree.Value // JSON schema, nil where the function takes none
 	// Definition is the tool as the client wrote it; where it is not nil templates see it and nothing of the above.
 	Definition *jsontree.Object

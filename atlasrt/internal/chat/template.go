@@ -30,7 +30,7 @@ type Range struct{ Start, End int }
 // SpecialToken is a token of the tokenizer's configuration under the name that templates use, such as bos_token. Where
 // Texts is not nil, the name stands for a list, such as additional_special_tokens.
 type SpecialToken struct {
-	Variable, Text string
+	Variable, Text string // the name in templates, and what it stands for
 	Texts          []string
 }
 
@@ -43,9 +43,9 @@ type Template struct {
 
 // Error is the failure of a template.
 type Error struct {
-	Line    int  // of the template, from 1; 0 where unknown
-	Raised  bool // the template refuses the conversation; the message is its author's
-	Message string
+	Line    int    // of the template, from 1; 0 where unknown
+	Raised  bool   // the template refuses the conversation; the message is its author's
+	Message string // what went wrong
 }
 
 // Error names the template and its line, where that is known.
@@ -58,8 +58,8 @@ func (e *Error) Error() string {
 
 // Refusal says why one message of a conversation cannot be shown to the model.
 type Refusal struct {
-	Message int // from 0
-	Reason  string
+	Message int    // from 0
+	Reason  string // goes on after "messages[0] "
 }
 
 // Error names the message and says what is wrong with it.

@@ -23,12 +23,12 @@ type Engine interface {
 
 // Generator answers requests with one model.
 type Generator struct {
-	Engine     Engine
-	Tokenizer  *tokenizer.Tokenizer
-	End        []int32       // tokens that end an answer
-	MaxContext int           // tokens of a prompt and its answer
-	Vocab      int32         // logits per row; token ids are less
-	Defaults   sample.Params // where a request says nothing
+	Engine     Engine               // that computes
+	Tokenizer  *tokenizer.Tokenizer // of the model
+	End        []int32              // tokens that end an answer
+	MaxContext int                  // tokens of a prompt and its answer
+	Vocab      int32                // logits per row; token ids are less
+	Defaults   sample.Params        // where a request says nothing
 }
 
 // Options say how one request is answered.
@@ -45,13 +45,13 @@ type Options struct {
 	Score          bool         // nothing is generated: what is drawn, with MaxTokens 1, is neither shown nor counted
 	KeepSpecial    bool         // shows control tokens as text
 	Sampling       sample.Given // seeds of further choices and prompts follow Sampling.Seed
-	CacheSalt      string
+	CacheSalt      string       // as in engine.Request
 }
 
 // Prompt is what an answer goes on from.
 type Prompt struct {
-	Tokens []int32
-	Text   string // what Tokens were made of, where they were not given as tokens; only looked at with Options.Echo
+	Tokens []int32 // ids
+	Text   string  // what Tokens were made of, where they were not given as tokens; only looked at with Options.Echo
 }
 
 // TooLong says that a prompt leaves no room for an answer.

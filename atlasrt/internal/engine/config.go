@@ -12,10 +12,10 @@ import (
 
 // Config is what an engine runs, on what, and within what bounds. Zero means the default where one is named.
 type Config struct {
-	Device       device.Device
-	Set          Set // the kernel set, a bundle.Set
-	Model        model.Model
-	ScratchBytes int64 // that one launch may use
+	Device       device.Device // that runs the steps
+	Set          Set           // the kernel set, a bundle.Set
+	Model        model.Model   // whose weights are on the device
+	ScratchBytes int64         // that one launch may use
 
 	KVType    op.DType // of keys and values
 	BlockSize int      // tokens of a cache block; DefaultBlockSize

@@ -12,14 +12,14 @@ import (
 
 // Need is what memory is planned for.
 type Need struct {
-	Layout                                     model.Layout
-	WeightBytes, ActivationBytes, ScratchBytes int64
-	MemoryBytes                                int64 // that may be used in all
-	FreeBytes                                  int64 // on the device; 0 where that does not matter
-	KVType                                     op.DType
-	BlockSize                                  int // tokens
-	MaxContext, MaxSequences, MaxBatchTokens   int
-	MaxOutputs                                 int // rows of a step whose logits are kept; 0 is MaxSequences
+	Layout                                     model.Layout // of the model
+	WeightBytes, ActivationBytes, ScratchBytes int64        // of the model; scratch is that of one launch
+	MemoryBytes                                int64        // that may be used in all
+	FreeBytes                                  int64        // on the device; 0 where that does not matter
+	KVType                                     op.DType     // element type of the cache
+	BlockSize                                  int          // tokens
+	MaxContext, MaxSequences, MaxBatchTokens   int          // as in Config
+	MaxOutputs                                 int          // rows of a step whose logits are kept; 0 is MaxSequences
 }
 
 // Memory is where memory goes, in bytes, to the last one that the engine asks for.
@@ -28,7 +28,7 @@ type Memory struct {
 	Inputs                        int64 // of one step; mailboxes are the host's memory
 	Logits                        int64 // of one step
 	Cache                         int64 // Blocks·BlockBytes
-	Total, Limit                  int64
+	Total, Limit                  int64 // what is planned, and what may be used
 	BlockBytes                    int64 // of all layers
 	Blocks                        int   // never more than MaxSequences full contexts take
 	Tokens                        int   // that the cache holds

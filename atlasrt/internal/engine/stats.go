@@ -17,10 +17,10 @@ type Stats struct {
 	BlockTokens int  // that a block holds
 	Sharing     bool // prompts are looked up in the cache
 
-	Steps, DecodeSteps, FailedSteps uint64
+	Steps, DecodeSteps, FailedSteps uint64 // all steps, those that only decoded, and those that failed
 	PromptTokens, GeneratedTokens   uint64 // prompt tokens computed or found in the cache; tokens handed out
 	PrefixQueries, PrefixHits       uint64 // prompt tokens looked up in the prefix cache, and found
-	Preemptions                     uint64
+	Preemptions                     uint64 // times that a running request gave up its blocks
 	Finished, Cancelled, Failed     uint64 // requests
 
 	GraphCaptures, GraphFallbacks   uint64 // steps recorded; times that recording failed and a weaker mode took over

@@ -17,12 +17,13 @@ import (
 // Defaults are what a checkpoint's generation_config.json, or its general.sampling keys, say about sampling; nil where they say
 // nothing.
 type Defaults struct {
+	// By the names of generation_config.json. Their meaning is that of the same fields of sample.Params.
 	Temperature       *float32 `json:"temperature"`
 	TopP              *float32 `json:"top_p"`
 	TopK              *int32   `json:"top_k"`
 	MinP              *float32 `json:"min_p"`
 	RepetitionPenalty *float32 `json:"repetition_penalty"`
-	Sample            *bool    `json:"do_sample"`
+	Sample            *bool    `json:"do_sample"` // false: the likeliest token is taken
 }
 
 // Params are a request's sampling where it says nothing itself. do_sample false is greedy, whatever temperature is left

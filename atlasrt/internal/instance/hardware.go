@@ -30,10 +30,10 @@ type Hardware struct {
 
 // Target is a kernel set, and the device that runs it.
 type Target struct {
-	Device  device.Device // nil: the set can be asked what it would launch, and not run
-	Bundle  *bundle.Bundle
-	Set     bundle.Set
-	Kernels []op.Kernel // of Bundle, in its order
+	Device  device.Device  // nil: the set can be asked what it would launch, and not run
+	Bundle  *bundle.Bundle // the generated code of its hardware
+	Set     bundle.Set     // the kernels, with the options that are on
+	Kernels []op.Kernel    // of Bundle, in its order
 
 	present []string // features of the processor, and options that are on
 }

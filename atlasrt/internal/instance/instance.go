@@ -18,25 +18,25 @@ import (
 
 // Sizes bound what an instance serves at a time. Zero means the default, which depends on the model and the memory.
 type Sizes struct {
-	MaxContext     int   // tokens of one sequence
-	MaxSequences   int   // at a time
-	MaxBatchTokens int   // rows of one step
-	BlockSize      int   // tokens of a cache block
-	Memory         int64 // bytes in all
-	KVType         op.DType
+	MaxContext     int      // tokens of one sequence
+	MaxSequences   int      // at a time
+	MaxBatchTokens int      // rows of one step
+	BlockSize      int      // tokens of a cache block
+	Memory         int64    // bytes in all
+	KVType         op.DType // element type of the cache
 
 	KeepActivations bool // as they are, also where the checkpoint means them to be rounded
 }
 
 // Prepared is a checkpoint that fits its kernels, measured but not loaded.
 type Prepared struct {
-	Target     *Target
-	Checkpoint weights.Checkpoint
-	Counter    *load.Counter
-	Sizes      Sizes
-	Layout     model.Layout
-	Scratch    int64  // bytes that one launch may use
-	Bound      string // what Sizes.Memory comes from, in words
+	Target     *Target            // kernels and device
+	Checkpoint weights.Checkpoint // that is to be loaded
+	Counter    *load.Counter      // bytes and tensors that the model takes
+	Sizes      Sizes              // without zeros
+	Layout     model.Layout       // of the model
+	Scratch    int64              // bytes that one launch may use
+	Bound      string             // what Sizes.Memory comes from, in words
 
 	Progress func(done, total int64) // called while Load places weights, with their bytes; nil: nobody
 
@@ -138,7 +138,7 @@ func (p *Prepared) Need() engine.Need {
 // Loaded is a model with its weights in place.
 type Loaded struct {
 	*Prepared
-	Model  model.Model
+	Model  model.Model // ready for an engine
 	loader *load.Loader
 }
 

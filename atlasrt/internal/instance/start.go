@@ -9,17 +9,17 @@ import (
 
 // EngineOptions are what a user may switch about an engine, beside sizes.
 type EngineOptions struct {
-	MaxWaiting, MaxWaitingTokens int
-	ChunkTokens                  int
-	CacheTokens                  int // as in engine.Config; 0: cachedContexts contexts on a CPU
-	NoPrefixSharing              bool
+	MaxWaiting, MaxWaitingTokens int  // as in engine.Config
+	ChunkTokens                  int  // as in engine.Config
+	CacheTokens                  int  // as in engine.Config; 0: cachedContexts contexts on a CPU
+	NoPrefixSharing              bool // as in engine.Config
 
 	// As in engine.Config.
 	NoOverlap, CaptureAtStart bool
 	Graphs                    engine.GraphMode
 	GraphSizes                []int
 
-	Log *slog.Logger
+	Log *slog.Logger // as in engine.Config
 }
 
 // cachedContexts is how many contexts of tokens a CPU's cache keeps before it takes memory that nobody has used.

@@ -14,16 +14,16 @@ import (
 
 // Text is how a model reads and writes: its tokenizer, its chat template, and the tokens that end an answer.
 type Text struct {
-	Tokenizer *tokenizer.Tokenizer
-	Template  *chat.Template // of conversations; nil where the model has none
-	Source    string         // what Template was read from
-	End       []int32
-	Defaults  Defaults
-	From      string   // what Defaults was read from
-	Preset    Preset   // of values that Defaults does not have
-	Notes     []string // what was assumed about the files and may be wrong: one line each, for a log
-	Details   []string // what was added to the files, or has no effect, and harms nothing: likewise
-	Name      string   // that a GGUF file gives its model; "" where there is none
+	Tokenizer *tokenizer.Tokenizer // made from the checkpoint's files
+	Template  *chat.Template       // of conversations; nil where the model has none
+	Source    string               // what Template was read from
+	End       []int32              // ids of the tokens that end an answer
+	Defaults  Defaults             // sampling where a request says nothing
+	From      string               // what Defaults was read from
+	Preset    Preset               // of values that Defaults does not have
+	Notes     []string             // what was assumed about the files and may be wrong: one line each, for a log
+	Details   []string             // what was added to the files, or has no effect, and harms nothing: likewise
+	Name      string               // that a GGUF file gives its model; "" where there is none
 }
 
 // Prompt renders a conversation and gives its tokens, at most limit; more are a *tokenizer.TooLong. What came from the

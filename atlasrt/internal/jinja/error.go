@@ -18,9 +18,9 @@ const (
 
 // Error is the failure of a template.
 type Error struct {
-	Kind    Kind
-	Line    int // 1-based line of the template, 0 where unknown
-	Message string
+	Kind    Kind   // what sort of failure
+	Line    int    // 1-based line of the template, 0 where unknown
+	Message string // what went wrong
 }
 
 // Error names the line, where it is known.

@@ -49,8 +49,8 @@ type Options struct {
 
 // Prompt is a rendered text with the ranges of bytes that come from variables: sorted, apart, not empty.
 type Prompt struct {
-	Text string
-	Data []Range
+	Text string  // what the template rendered
+	Data []Range // parts of Text that come from a client
 }
 
 // Parse reads a template. Errors are *Error of kind Syntax or Limit.

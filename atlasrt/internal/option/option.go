@@ -28,7 +28,7 @@ const (
 
 // Error blames an option. Reason goes on from its name, such as: is 3, must be at most 2.
 type Error struct {
-	Option Name
+	Option Name // the option whose value is wrong
 	Reason string
 }
 

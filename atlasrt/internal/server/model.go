@@ -32,11 +32,11 @@ type Engine interface {
 
 // Model is one model that is served.
 type Model struct {
-	Name      string   // that clients ask for, and label of metrics
-	Aliases   []string // further names for it
-	Generator *completion.Generator
-	Template  Template // of conversations; nil: routes that take conversations refuse
-	Engine    Engine
+	Name      string                // that clients ask for, and label of metrics
+	Aliases   []string              // further names for it
+	Generator *completion.Generator // that answers
+	Template  Template              // of conversations; nil: routes that take conversations refuse
+	Engine    Engine                // for metrics and health
 }
 
 // names are all that clients may call the model.

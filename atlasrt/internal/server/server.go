@@ -39,7 +39,7 @@ type Config struct {
 	Version string       // that GET /version shows; "unknown"
 	Log     *slog.Logger // one line for each request, without its contents; nobody
 	Ready   func()       // called once requests are taken; nil: nothing
-	Limits  Limits
+	Limits  Limits       // what requests may take
 }
 
 // Check says what is wrong with the fields that need no model, so that it is known before one is loaded.

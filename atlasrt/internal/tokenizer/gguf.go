@@ -11,21 +11,21 @@ import (
 // GGUF is the tokenizer of a GGUF file: the values of its tokenizer.ggml.* keys and tokenizer.chat_template. A nil
 // pointer or slice, or an empty string, stands for a key that is absent.
 type GGUF struct {
-	Model          string // "gpt2": byte-level BPE; "llama": SentencePiece BPE
-	Pre            string // the name of the pre-tokenizer, for gpt2; see preTokenizers
-	Tokens         []string
+	Model          string    // "gpt2": byte-level BPE; "llama": SentencePiece BPE
+	Pre            string    // the name of the pre-tokenizer, for gpt2; see preTokenizers
+	Tokens         []string  // by id
 	Scores         []float32 // for llama: a higher one merges first
-	TokenTypes     []int32
-	Merges         []string // "left right", by rank; for llama where there are no scores
-	BOS, EOS       *uint32
-	Unknown        *uint32
-	Padding        *uint32
-	Separator      *uint32
-	Class, Mask    *uint32
-	EOT, EOM       *uint32
-	AddBOS, AddEOS *bool
-	AddSpacePrefix *bool
-	ChatTemplate   string
+	TokenTypes     []int32   // by id: llama_token_type of llama.cpp
+	Merges         []string  // "left right", by rank; for llama where there are no scores
+	BOS, EOS       *uint32   // ids of the tokens that begin and end a text
+	Unknown        *uint32   // id of the token for text that has no other
+	Padding        *uint32   // id of the padding token
+	Separator      *uint32   // id of the token between two texts
+	Class, Mask    *uint32   // ids of BERT's tokens
+	EOT, EOM       *uint32   // ids of the tokens that end a turn and a message
+	AddBOS, AddEOS *bool     // whether texts get BOS and EOS
+	AddSpacePrefix *bool     // whether a space goes before a text
+	ChatTemplate   string    // its source
 }
 
 // Token types of GGUF that mean something here.

@@ -11,9 +11,9 @@ import (
 
 // SpecialToken is a token that chat templates write by name, such as pad_token. List says that the name stands for a list.
 type SpecialToken struct {
-	Name  string
-	Texts []string
-	List  bool
+	Name  string   // "pad_token"
+	Texts []string // one, unless List
+	List  bool     // Name stands for a list of texts
 }
 
 // settings is what tokenizer_config.json, special_tokens_map.json and added_tokens.json say.

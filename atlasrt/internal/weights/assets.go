@@ -20,20 +20,20 @@ const (
 // Assets is what belongs to a model besides weights and configuration: the texts of its files, nil where there is none.
 // A byte order mark is left out, and lines of templates and merges end in \n alone.
 type Assets struct {
-	GenerationConfig []byte // generation_config.json: sampling defaults and end tokens; of a GGUF file, what its general.sampling keys say
-	Tokenizer        []byte // tokenizer.json
-	TokenizerConfig  []byte // tokenizer_config.json
-	SpecialTokensMap []byte // special_tokens_map.json
-	AddedTokens      []byte // added_tokens.json
-	Vocab            []byte // vocab.json, where there is no tokenizer.json
-	Merges           []byte // merges.txt, where there is no tokenizer.json
-	SentencePiece    []byte // tokenizer.model of SentencePiece, where there is no tokenizer.json
-	ChatTemplate     []byte // chat_template.jinja, else the default of additional_chat_templates, or the template in a GGUF file
-	ChatTemplateJSON []byte // chat_template.json
-	QuantConfig      []byte // hf_quant_config.json: modelopt's settings, where config.json has none
-	Preprocessor     []byte // preprocessor_config.json: how images become patches
-	Vocabulary       *Vocabulary
-	Name             string // that a GGUF file gives its model
+	GenerationConfig []byte      // generation_config.json: sampling defaults and end tokens; of a GGUF file, what its general.sampling keys say
+	Tokenizer        []byte      // tokenizer.json
+	TokenizerConfig  []byte      // tokenizer_config.json
+	SpecialTokensMap []byte      // special_tokens_map.json
+	AddedTokens      []byte      // added_tokens.json
+	Vocab            []byte      // vocab.json, where there is no tokenizer.json
+	Merges           []byte      // merges.txt, where there is no tokenizer.json
+	SentencePiece    []byte      // tokenizer.model of SentencePiece, where there is no tokenizer.json
+	ChatTemplate     []byte      // chat_template.jinja, else the default of additional_chat_templates, or the template in a GGUF file
+	ChatTemplateJSON []byte      // chat_template.json
+	QuantConfig      []byte      // hf_quant_config.json: modelopt's settings, where config.json has none
+	Preprocessor     []byte      // preprocessor_config.json: how images become patches
+	Vocabulary       *Vocabulary // the tokenizer of a GGUF file
+	Name             string      // that a GGUF file gives its model
 }
 
 // asset is a file and where its text goes.

@@ -13,10 +13,10 @@ import (
 
 // Want is a tensor that a model needs.
 type Want struct {
-	Name     string
-	Shape    []int64
-	Types    []Type // those that will do; none: any
-	Optional bool   // nothing is said when it is missing
+	Name     string  // in the checkpoint
+	Shape    []int64 // that it must have
+	Types    []Type  // those that will do; none: any
+	Optional bool    // nothing is said when it is missing
 }
 
 // maxReported bounds the lines of an error: a checkpoint of another model lacks thousands of tensors.

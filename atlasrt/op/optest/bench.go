@@ -11,7 +11,7 @@ import (
 	"github.com/atlas-inference/atlas/generated/ops"
 )
 
-// Timing is how long one call takes: the median and the least of several samples. It is zero where it was not measured.
+// Timing is how long one call takes, Median and Min of several samples. It is zero where it was not measured.
 type Timing struct{ Median, Min time.Duration }
 
 // BenchResult is how fast one case ran.

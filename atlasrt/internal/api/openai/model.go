@@ -2,10 +2,10 @@ package openai
 
 // Model is one model of the list.
 type Model struct {
-	ID         string `json:"id"`
-	Object     string `json:"object"`
-	Created    int64  `json:"created"` // seconds since 1970
-	Owner      string `json:"owned_by"`
+	ID         string `json:"id"`            // the name that requests give
+	Object     string `json:"object"`        // always "model"
+	Created    int64  `json:"created"`       // seconds since 1970
+	Owner      string `json:"owned_by"`      // always "atlas"
 	MaxContext int    `json:"max_model_len"` // tokens of a prompt and its answer
 }
 

@@ -92,9 +92,9 @@ func appendPiece(b, text []byte) []byte {
 
 // DetokenizeRequest is the body of POST /detokenize.
 type DetokenizeRequest struct {
-	Model   string // empty: the only one
-	Tokens  []int32
-	Unknown int // fields that are not known
+	Model   string  // empty: the only one
+	Tokens  []int32 // ids
+	Unknown int     // fields that are not known
 }
 
 // DecodeDetokenize reads a detokenize request. Whether the model has the tokens is not known yet. Errors are *api.Error.

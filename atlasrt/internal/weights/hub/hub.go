@@ -43,9 +43,9 @@ type Options struct {
 
 // Progress is how far the download of one file is.
 type Progress struct {
-	Model       string
-	File        string
-	Done, Total int64 // bytes; Total is -1 when the hub does not say
+	Model       string // owner/name
+	File        string // its name in the repository
+	Done, Total int64  // bytes; Total is -1 when the hub does not say
 }
 
 // Resolve gives the path of a model: a folder with config.json and safetensors files, or a .gguf file. model is an existing
