@@ -1,4 +1,4 @@
-// Package docs keeps a rule: every exported name says what its users must know.
+// Package docs keeps a rule: every exported name, also of a field, says what its users must know.
 package docs
 
 import (
@@ -7,6 +7,7 @@ import (
 	"go/token"
 	"io/fs"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -24,7 +25,7 @@ func TestExportedNamesHaveComments(t *testing.T) {
 			return fs.SkipDir
 		}
 		if strings.HasSuffix(name, ".go") && !strings.HasSuffix(name, "_test.go") {
-			check(t, path)
+			check(t, path, overview(t, filepath.Dir(path)))
 		}
 		return nil
 	})
@@ -33,9 +34,28 @@ func TestExportedNamesHaveComments(t *testing.T) {
 	}
 }
 
-// check reports what a file exports without a comment: functions, methods of exported types, types, methods of interfaces,
-// variables and constants. One comment may stand for a group.
-func check(t *testing.T, path string) {
+// overview is the comment of the package in a folder.
+func overview(t *testing.T, folder string) string {
+	t.Helper()
+	paths, err := filepath.Glob(filepath.Join(folder, "*.go"))
+	if err != nil {
+		t.Error(err)
+	}
+	text := ""
+	for _, path := range paths {
+		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.PackageClauseOnly|parser.ParseComments)
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		text += file.Doc.Text()
+	}
+	return text
+}
+
+// check reports what a file exports without a comment: functions, methods of exported types, types, methods of interfaces, fields of
+// structs, variables and constants. One comment may stand for a group. overview is the comment of its package.
+func check(t *testing.T, path, overview string) {
 	t.Helper()
 	files := token.NewFileSet()
 	file, err := parser.ParseFile(files, path, nil, parser.ParseComments)
@@ -43,6 +63,7 @@ func check(t *testing.T, path string) {
 		t.Error(err)
 		return
 	}
+	place := func(n token.Pos) int { return files.Position(n).Line }
 	missing := func(name *ast.Ident) {
 		if name.IsExported() {
 			t.Errorf("%s: %s has no comment (say what its users must know: shapes, units, errors)", files.Position(name.Pos()), name)
@@ -61,8 +82,14 @@ func check(t *testing.T, path string) {
 					if d.Doc == nil && s.Doc == nil {
 						missing(s.Name)
 					}
-					if i, ok := s.Type.(*ast.InterfaceType); ok && s.Name.IsExported() {
-						methods(i, d.Doc != nil || s.Doc != nil, missing)
+					if !s.Name.IsExported() {
+						continue
+					}
+					switch t := s.Type.(type) {
+					case *ast.InterfaceType:
+						methods(t, d.Doc != nil || s.Doc != nil, missing)
+					case *ast.StructType:
+						fields(t, overview+d.Doc.Text()+s.Doc.Text(), place, missing)
 					}
 				case *ast.ValueSpec:
 					for _, name := range s.Names {
@@ -87,6 +114,28 @@ func methods(i *ast.InterfaceType, documented bool, missing func(*ast.Ident)) {
 		said = said && m.Doc == nil || m.Doc != nil
 		for _, name := range m.Names {
 			if !said && m.Comment == nil && !takes(m, name.Name) {
+				missing(name)
+			}
+		}
+	}
+}
+
+// fields reports those without a comment. A comment above a field also stands for the fields right below it. What text, the comments of
+// the struct and of its package, names needs no more, and neither does a struct on one line.
+func fields(s *ast.StructType, text string, line func(token.Pos) int, missing func(*ast.Ident)) {
+	if line(s.Pos()) == line(s.End()) {
+		return
+	}
+	said, last := false, 0
+	for _, f := range s.Fields.List {
+		first := line(f.Pos())
+		if f.Doc != nil {
+			first = line(f.Doc.Pos())
+		}
+		said = f.Doc != nil || said && first == last+1
+		last = line(f.End())
+		for _, name := range f.Names {
+			if !said && f.Comment == nil && !regexp.MustCompile(`\b`+name.Name+`\b`).MatchString(text) {
 				missing(name)
 			}
 		}
