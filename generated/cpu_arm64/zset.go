@@ -2094,7 +2094,7 @@ func (s *Set) launchFill(q op.Stream, a op.Fill) {
 
 // launchLinearF32Bf16Few: kernels/lib/cpu/f32.toml, order f32_k.
 func (s *Set) launchLinearF32Bf16Few(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*2 - 1) / (16 * 2)), Y: uint32((int64(a.Rows) + 8 - 1) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 32 - 1) / 32), Y: uint32((int64(a.Rows) + 8 - 1) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[kernelLinearF32Bf16Few], g)
 	}
@@ -2102,7 +2102,7 @@ func (s *Set) launchLinearF32Bf16Few(q op.Stream, a op.Linear) {
 
 // launchLinearF32Bf16: kernels/lib/cpu/f32.toml, order f32_k.
 func (s *Set) launchLinearF32Bf16(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*4 - 1) / (16 * 4)), Y: uint32((int64(a.Rows) + 64 - 1) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 64 - 1) / 64), Y: uint32((int64(a.Rows) + 64 - 1) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[kernelLinearF32Bf16], g)
 	}
@@ -2115,7 +2115,7 @@ func (s *Set) launchLinearMmBf16Few(q op.Stream, a op.Linear) {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelLinearMmBf16Few_0], g)
 	}
-	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*2 - 1) / (16 * 2)), Y: uint32((int64(a.Rows) + 8 - 1) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 32 - 1) / 32), Y: uint32((int64(a.Rows) + 8 - 1) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelLinearMmBf16Few_1], g)
 	}
@@ -2128,7 +2128,7 @@ func (s *Set) launchLinearMmBf16(q op.Stream, a op.Linear) {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelLinearMmBf16_0], g)
 	}
-	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*4 - 1) / (16 * 4)), Y: uint32((int64(a.Rows) + 64 - 1) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 64 - 1) / 64), Y: uint32((int64(a.Rows) + 64 - 1) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelLinearMmBf16_1], g)
 	}
@@ -2136,7 +2136,7 @@ func (s *Set) launchLinearMmBf16(q op.Stream, a op.Linear) {
 
 // launchLinearF32Bf16FewPlain: kernels/lib/cpu/f32.toml, order f32_k.
 func (s *Set) launchLinearF32Bf16FewPlain(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*2 - 1) / (16 * 2)), Y: uint32((int64(a.Rows) + 8 - 1) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 32 - 1) / 32), Y: uint32((int64(a.Rows) + 8 - 1) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[kernelLinearF32Bf16FewPlain], g)
 	}
@@ -2144,7 +2144,7 @@ func (s *Set) launchLinearF32Bf16FewPlain(q op.Stream, a op.Linear) {
 
 // launchLinearF32Bf16Plain: kernels/lib/cpu/f32.toml, order f32_k.
 func (s *Set) launchLinearF32Bf16Plain(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*4 - 1) / (16 * 4)), Y: uint32((int64(a.Rows) + 64 - 1) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 64 - 1) / 64), Y: uint32((int64(a.Rows) + 64 - 1) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[kernelLinearF32Bf16Plain], g)
 	}
@@ -2152,7 +2152,7 @@ func (s *Set) launchLinearF32Bf16Plain(q op.Stream, a op.Linear) {
 
 // launchLinearF32Q8_0Few: kernels/lib/cpu/f32.toml, order f32_k.
 func (s *Set) launchLinearF32Q8_0Few(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*2 - 1) / (16 * 2)), Y: uint32((int64(a.Rows) + 8 - 1) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 32 - 1) / 32), Y: uint32((int64(a.Rows) + 8 - 1) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[kernelLinearF32Q8_0Few], g)
 	}
@@ -2160,7 +2160,7 @@ func (s *Set) launchLinearF32Q8_0Few(q op.Stream, a op.Linear) {
 
 // launchLinearF32Q8_0: kernels/lib/cpu/f32.toml, order f32_k.
 func (s *Set) launchLinearF32Q8_0(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*4 - 1) / (16 * 4)), Y: uint32((int64(a.Rows) + 64 - 1) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 64 - 1) / 64), Y: uint32((int64(a.Rows) + 64 - 1) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[kernelLinearF32Q8_0], g)
 	}
@@ -2173,7 +2173,7 @@ func (s *Set) launchLinearI8mmQ8_0Short(q op.Stream, a op.Linear) {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelLinearI8mmQ8_0Short_0], g)
 	}
-	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*6 - 1) / (16 * 6)), Y: uint32((int64(a.Rows) + 8 - 1) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 96 - 1) / 96), Y: uint32((int64(a.Rows) + 8 - 1) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelLinearI8mmQ8_0Short_1], g)
 	}
@@ -2186,7 +2186,7 @@ func (s *Set) launchLinearI8mmQ8_0Few(q op.Stream, a op.Linear) {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelLinearI8mmQ8_0Few_0], g)
 	}
-	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*2 - 1) / (16 * 2)), Y: uint32((int64(a.Rows) + 8 - 1) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 32 - 1) / 32), Y: uint32((int64(a.Rows) + 8 - 1) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelLinearI8mmQ8_0Few_1], g)
 	}
@@ -2199,7 +2199,7 @@ func (s *Set) launchLinearI8mmQ8_0(q op.Stream, a op.Linear) {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelLinearI8mmQ8_0_0], g)
 	}
-	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*4 - 1) / (16 * 4)), Y: uint32((int64(a.Rows) + 64 - 1) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 64 - 1) / 64), Y: uint32((int64(a.Rows) + 64 - 1) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelLinearI8mmQ8_0_1], g)
 	}
@@ -2212,7 +2212,7 @@ func (s *Set) launchLinearInt8Q8_0Short(q op.Stream, a op.Linear) {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelLinearInt8Q8_0Short_0], g)
 	}
-	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*6 - 1) / (16 * 6)), Y: uint32((int64(a.Rows) + 8 - 1) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 96 - 1) / 96), Y: uint32((int64(a.Rows) + 8 - 1) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelLinearInt8Q8_0Short_1], g)
 	}
@@ -2225,7 +2225,7 @@ func (s *Set) launchLinearInt8Q8_0Few(q op.Stream, a op.Linear) {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelLinearInt8Q8_0Few_0], g)
 	}
-	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*2 - 1) / (16 * 2)), Y: uint32((int64(a.Rows) + 8 - 1) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 32 - 1) / 32), Y: uint32((int64(a.Rows) + 8 - 1) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelLinearInt8Q8_0Few_1], g)
 	}
@@ -2238,7 +2238,7 @@ func (s *Set) launchLinearInt8Q8_0(q op.Stream, a op.Linear) {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelLinearInt8Q8_0_0], g)
 	}
-	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*4 - 1) / (16 * 4)), Y: uint32((int64(a.Rows) + 64 - 1) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 64 - 1) / 64), Y: uint32((int64(a.Rows) + 64 - 1) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelLinearInt8Q8_0_1], g)
 	}
@@ -2246,7 +2246,7 @@ func (s *Set) launchLinearInt8Q8_0(q op.Stream, a op.Linear) {
 
 // launchLinearF32Q4_0Few: kernels/lib/cpu/f32.toml, order f32_k.
 func (s *Set) launchLinearF32Q4_0Few(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*2 - 1) / (16 * 2)), Y: uint32((int64(a.Rows) + 8 - 1) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 32 - 1) / 32), Y: uint32((int64(a.Rows) + 8 - 1) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[kernelLinearF32Q4_0Few], g)
 	}
@@ -2254,7 +2254,7 @@ func (s *Set) launchLinearF32Q4_0Few(q op.Stream, a op.Linear) {
 
 // launchLinearF32Q4_0: kernels/lib/cpu/f32.toml, order f32_k.
 func (s *Set) launchLinearF32Q4_0(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*4 - 1) / (16 * 4)), Y: uint32((int64(a.Rows) + 64 - 1) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 64 - 1) / 64), Y: uint32((int64(a.Rows) + 64 - 1) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[kernelLinearF32Q4_0], g)
 	}
@@ -2267,7 +2267,7 @@ func (s *Set) launchLinearI8mmQ4_0Short(q op.Stream, a op.Linear) {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelLinearI8mmQ4_0Short_0], g)
 	}
-	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*6 - 1) / (16 * 6)), Y: uint32((int64(a.Rows) + 8 - 1) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 96 - 1) / 96), Y: uint32((int64(a.Rows) + 8 - 1) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelLinearI8mmQ4_0Short_1], g)
 	}
@@ -2280,7 +2280,7 @@ func (s *Set) launchLinearI8mmQ4_0Few(q op.Stream, a op.Linear) {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelLinearI8mmQ4_0Few_0], g)
 	}
-	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*2 - 1) / (16 * 2)), Y: uint32((int64(a.Rows) + 8 - 1) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 32 - 1) / 32), Y: uint32((int64(a.Rows) + 8 - 1) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelLinearI8mmQ4_0Few_1], g)
 	}
@@ -2293,7 +2293,7 @@ func (s *Set) launchLinearI8mmQ4_0(q op.Stream, a op.Linear) {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelLinearI8mmQ4_0_0], g)
 	}
-	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*4 - 1) / (16 * 4)), Y: uint32((int64(a.Rows) + 64 - 1) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 64 - 1) / 64), Y: uint32((int64(a.Rows) + 64 - 1) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelLinearI8mmQ4_0_1], g)
 	}
@@ -2306,7 +2306,7 @@ func (s *Set) launchLinearInt8Q4_0Short(q op.Stream, a op.Linear) {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelLinearInt8Q4_0Short_0], g)
 	}
-	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*6 - 1) / (16 * 6)), Y: uint32((int64(a.Rows) + 8 - 1) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 96 - 1) / 96), Y: uint32((int64(a.Rows) + 8 - 1) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelLinearInt8Q4_0Short_1], g)
 	}
@@ -2319,7 +2319,7 @@ func (s *Set) launchLinearInt8Q4_0Few(q op.Stream, a op.Linear) {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelLinearInt8Q4_0Few_0], g)
 	}
-	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*2 - 1) / (16 * 2)), Y: uint32((int64(a.Rows) + 8 - 1) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 32 - 1) / 32), Y: uint32((int64(a.Rows) + 8 - 1) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelLinearInt8Q4_0Few_1], g)
 	}
@@ -2332,7 +2332,7 @@ func (s *Set) launchLinearInt8Q4_0(q op.Stream, a op.Linear) {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelLinearInt8Q4_0_0], g)
 	}
-	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*4 - 1) / (16 * 4)), Y: uint32((int64(a.Rows) + 64 - 1) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 64 - 1) / 64), Y: uint32((int64(a.Rows) + 64 - 1) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelLinearInt8Q4_0_1], g)
 	}
@@ -2340,7 +2340,7 @@ func (s *Set) launchLinearInt8Q4_0(q op.Stream, a op.Linear) {
 
 // launchLinearF32Q4_1Few: kernels/lib/cpu/f32.toml, order f32_k.
 func (s *Set) launchLinearF32Q4_1Few(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*2 - 1) / (16 * 2)), Y: uint32((int64(a.Rows) + 8 - 1) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 32 - 1) / 32), Y: uint32((int64(a.Rows) + 8 - 1) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[kernelLinearF32Q4_1Few], g)
 	}
@@ -2348,7 +2348,7 @@ func (s *Set) launchLinearF32Q4_1Few(q op.Stream, a op.Linear) {
 
 // launchLinearF32Q4_1: kernels/lib/cpu/f32.toml, order f32_k.
 func (s *Set) launchLinearF32Q4_1(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*4 - 1) / (16 * 4)), Y: uint32((int64(a.Rows) + 64 - 1) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 64 - 1) / 64), Y: uint32((int64(a.Rows) + 64 - 1) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[kernelLinearF32Q4_1], g)
 	}
@@ -2361,7 +2361,7 @@ func (s *Set) launchLinearI8mmQ4_1Short(q op.Stream, a op.Linear) {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelLinearI8mmQ4_1Short_0], g)
 	}
-	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*6 - 1) / (16 * 6)), Y: uint32((int64(a.Rows) + 8 - 1) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 96 - 1) / 96), Y: uint32((int64(a.Rows) + 8 - 1) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelLinearI8mmQ4_1Short_1], g)
 	}
@@ -2374,7 +2374,7 @@ func (s *Set) launchLinearI8mmQ4_1Few(q op.Stream, a op.Linear) {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelLinearI8mmQ4_1Few_0], g)
 	}
-	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*2 - 1) / (16 * 2)), Y: uint32((int64(a.Rows) + 8 - 1) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 32 - 1) / 32), Y: uint32((int64(a.Rows) + 8 - 1) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelLinearI8mmQ4_1Few_1], g)
 	}
@@ -2387,7 +2387,7 @@ func (s *Set) launchLinearI8mmQ4_1(q op.Stream, a op.Linear) {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelLinearI8mmQ4_1_0], g)
 	}
-	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*4 - 1) / (16 * 4)), Y: uint32((int64(a.Rows) + 64 - 1) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 64 - 1) / 64), Y: uint32((int64(a.Rows) + 64 - 1) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelLinearI8mmQ4_1_1], g)
 	}
@@ -2400,7 +2400,7 @@ func (s *Set) launchLinearInt8Q4_1Short(q op.Stream, a op.Linear) {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelLinearInt8Q4_1Short_0], g)
 	}
-	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*6 - 1) / (16 * 6)), Y: uint32((int64(a.Rows) + 8 - 1) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 96 - 1) / 96), Y: uint32((int64(a.Rows) + 8 - 1) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelLinearInt8Q4_1Short_1], g)
 	}
@@ -2413,7 +2413,7 @@ func (s *Set) launchLinearInt8Q4_1Few(q op.Stream, a op.Linear) {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelLinearInt8Q4_1Few_0], g)
 	}
-	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*2 - 1) / (16 * 2)), Y: uint32((int64(a.Rows) + 8 - 1) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 32 - 1) / 32), Y: uint32((int64(a.Rows) + 8 - 1) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelLinearInt8Q4_1Few_1], g)
 	}
@@ -2426,7 +2426,7 @@ func (s *Set) launchLinearInt8Q4_1(q op.Stream, a op.Linear) {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelLinearInt8Q4_1_0], g)
 	}
-	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*4 - 1) / (16 * 4)), Y: uint32((int64(a.Rows) + 64 - 1) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 64 - 1) / 64), Y: uint32((int64(a.Rows) + 64 - 1) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelLinearInt8Q4_1_1], g)
 	}
@@ -2434,7 +2434,7 @@ func (s *Set) launchLinearInt8Q4_1(q op.Stream, a op.Linear) {
 
 // launchLinearF32Q5_0Few: kernels/lib/cpu/f32.toml, order f32_k.
 func (s *Set) launchLinearF32Q5_0Few(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*2 - 1) / (16 * 2)), Y: uint32((int64(a.Rows) + 8 - 1) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 32 - 1) / 32), Y: uint32((int64(a.Rows) + 8 - 1) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[kernelLinearF32Q5_0Few], g)
 	}
@@ -2442,7 +2442,7 @@ func (s *Set) launchLinearF32Q5_0Few(q op.Stream, a op.Linear) {
 
 // launchLinearF32Q5_0: kernels/lib/cpu/f32.toml, order f32_k.
 func (s *Set) launchLinearF32Q5_0(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*4 - 1) / (16 * 4)), Y: uint32((int64(a.Rows) + 64 - 1) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 64 - 1) / 64), Y: uint32((int64(a.Rows) + 64 - 1) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[kernelLinearF32Q5_0], g)
 	}
@@ -2455,7 +2455,7 @@ func (s *Set) launchLinearInt8Q5_0Short(q op.Stream, a op.Linear) {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelLinearInt8Q5_0Short_0], g)
 	}
-	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*6 - 1) / (16 * 6)), Y: uint32((int64(a.Rows) + 8 - 1) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 96 - 1) / 96), Y: uint32((int64(a.Rows) + 8 - 1) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelLinearInt8Q5_0Short_1], g)
 	}
@@ -2468,7 +2468,7 @@ func (s *Set) launchLinearInt8Q5_0Few(q op.Stream, a op.Linear) {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelLinearInt8Q5_0Few_0], g)
 	}
-	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*2 - 1) / (16 * 2)), Y: uint32((int64(a.Rows) + 8 - 1) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 32 - 1) / 32), Y: uint32((int64(a.Rows) + 8 - 1) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelLinearInt8Q5_0Few_1], g)
 	}
@@ -2481,7 +2481,7 @@ func (s *Set) launchLinearInt8Q5_0(q op.Stream, a op.Linear) {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelLinearInt8Q5_0_0], g)
 	}
-	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*4 - 1) / (16 * 4)), Y: uint32((int64(a.Rows) + 64 - 1) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 64 - 1) / 64), Y: uint32((int64(a.Rows) + 64 - 1) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelLinearInt8Q5_0_1], g)
 	}
@@ -2489,7 +2489,7 @@ func (s *Set) launchLinearInt8Q5_0(q op.Stream, a op.Linear) {
 
 // launchLinearF32Q4KFew: kernels/lib/cpu/f32.toml, order f32_k.
 func (s *Set) launchLinearF32Q4KFew(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*2 - 1) / (16 * 2)), Y: uint32((int64(a.Rows) + 8 - 1) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 32 - 1) / 32), Y: uint32((int64(a.Rows) + 8 - 1) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[kernelLinearF32Q4KFew], g)
 	}
@@ -2497,7 +2497,7 @@ func (s *Set) launchLinearF32Q4KFew(q op.Stream, a op.Linear) {
 
 // launchLinearF32Q4K: kernels/lib/cpu/f32.toml, order f32_k.
 func (s *Set) launchLinearF32Q4K(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*4 - 1) / (16 * 4)), Y: uint32((int64(a.Rows) + 64 - 1) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 64 - 1) / 64), Y: uint32((int64(a.Rows) + 64 - 1) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[kernelLinearF32Q4K], g)
 	}
@@ -2510,7 +2510,7 @@ func (s *Set) launchLinearInt8Q4KShort(q op.Stream, a op.Linear) {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelLinearInt8Q4KShort_0], g)
 	}
-	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*6 - 1) / (16 * 6)), Y: uint32((int64(a.Rows) + 8 - 1) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 96 - 1) / 96), Y: uint32((int64(a.Rows) + 8 - 1) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelLinearInt8Q4KShort_1], g)
 	}
@@ -2523,7 +2523,7 @@ func (s *Set) launchLinearInt8Q4KFew(q op.Stream, a op.Linear) {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelLinearInt8Q4KFew_0], g)
 	}
-	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*2 - 1) / (16 * 2)), Y: uint32((int64(a.Rows) + 8 - 1) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 32 - 1) / 32), Y: uint32((int64(a.Rows) + 8 - 1) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelLinearInt8Q4KFew_1], g)
 	}
@@ -2536,7 +2536,7 @@ func (s *Set) launchLinearInt8Q4K(q op.Stream, a op.Linear) {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelLinearInt8Q4K_0], g)
 	}
-	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*4 - 1) / (16 * 4)), Y: uint32((int64(a.Rows) + 64 - 1) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 64 - 1) / 64), Y: uint32((int64(a.Rows) + 64 - 1) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelLinearInt8Q4K_1], g)
 	}
@@ -2544,7 +2544,7 @@ func (s *Set) launchLinearInt8Q4K(q op.Stream, a op.Linear) {
 
 // launchLinearF32Q6KFew: kernels/lib/cpu/f32.toml, order f32_k.
 func (s *Set) launchLinearF32Q6KFew(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*2 - 1) / (16 * 2)), Y: uint32((int64(a.Rows) + 8 - 1) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 32 - 1) / 32), Y: uint32((int64(a.Rows) + 8 - 1) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[kernelLinearF32Q6KFew], g)
 	}
@@ -2552,7 +2552,7 @@ func (s *Set) launchLinearF32Q6KFew(q op.Stream, a op.Linear) {
 
 // launchLinearF32Q6K: kernels/lib/cpu/f32.toml, order f32_k.
 func (s *Set) launchLinearF32Q6K(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*4 - 1) / (16 * 4)), Y: uint32((int64(a.Rows) + 64 - 1) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 64 - 1) / 64), Y: uint32((int64(a.Rows) + 64 - 1) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[kernelLinearF32Q6K], g)
 	}
@@ -2565,7 +2565,7 @@ func (s *Set) launchLinearInt8Q6KShort(q op.Stream, a op.Linear) {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelLinearInt8Q6KShort_0], g)
 	}
-	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*6 - 1) / (16 * 6)), Y: uint32((int64(a.Rows) + 8 - 1) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 96 - 1) / 96), Y: uint32((int64(a.Rows) + 8 - 1) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelLinearInt8Q6KShort_1], g)
 	}
@@ -2578,7 +2578,7 @@ func (s *Set) launchLinearInt8Q6KFew(q op.Stream, a op.Linear) {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelLinearInt8Q6KFew_0], g)
 	}
-	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*2 - 1) / (16 * 2)), Y: uint32((int64(a.Rows) + 8 - 1) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 32 - 1) / 32), Y: uint32((int64(a.Rows) + 8 - 1) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelLinearInt8Q6KFew_1], g)
 	}
@@ -2591,7 +2591,7 @@ func (s *Set) launchLinearInt8Q6K(q op.Stream, a op.Linear) {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelLinearInt8Q6K_0], g)
 	}
-	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*4 - 1) / (16 * 4)), Y: uint32((int64(a.Rows) + 64 - 1) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 64 - 1) / 64), Y: uint32((int64(a.Rows) + 64 - 1) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelLinearInt8Q6K_1], g)
 	}
@@ -2599,7 +2599,7 @@ func (s *Set) launchLinearInt8Q6K(q op.Stream, a op.Linear) {
 
 // launchLogitsF32Bf16: kernels/lib/cpu/f32.toml, order f32_k.
 func (s *Set) launchLogitsF32Bf16(q op.Stream, a op.Logits) {
-	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*16 - 1) / (16 * 16)), Y: 1, Z: 1}); g.X != 0 {
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 256 - 1) / 256), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[kernelLogitsF32Bf16], g)
 	}
@@ -2612,7 +2612,7 @@ func (s *Set) launchLogitsMmBf16(q op.Stream, a op.Logits) {
 		*(*argumentsLogits)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelLogitsMmBf16_0], g)
 	}
-	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*16 - 1) / (16 * 16)), Y: 1, Z: 1}); g.X != 0 {
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 256 - 1) / 256), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLogits)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelLogitsMmBf16_1], g)
 	}
@@ -2620,7 +2620,7 @@ func (s *Set) launchLogitsMmBf16(q op.Stream, a op.Logits) {
 
 // launchLogitsF32Bf16Plain: kernels/lib/cpu/f32.toml, order f32_k.
 func (s *Set) launchLogitsF32Bf16Plain(q op.Stream, a op.Logits) {
-	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*16 - 1) / (16 * 16)), Y: 1, Z: 1}); g.X != 0 {
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 256 - 1) / 256), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[kernelLogitsF32Bf16Plain], g)
 	}
@@ -2628,7 +2628,7 @@ func (s *Set) launchLogitsF32Bf16Plain(q op.Stream, a op.Logits) {
 
 // launchLogitsF32Q8_0: kernels/lib/cpu/f32.toml, order f32_k.
 func (s *Set) launchLogitsF32Q8_0(q op.Stream, a op.Logits) {
-	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*16 - 1) / (16 * 16)), Y: 1, Z: 1}); g.X != 0 {
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 256 - 1) / 256), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[kernelLogitsF32Q8_0], g)
 	}
@@ -2641,7 +2641,7 @@ func (s *Set) launchLogitsI8mmQ8_0(q op.Stream, a op.Logits) {
 		*(*argumentsLogits)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelLogitsI8mmQ8_0_0], g)
 	}
-	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*16 - 1) / (16 * 16)), Y: 1, Z: 1}); g.X != 0 {
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 256 - 1) / 256), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLogits)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelLogitsI8mmQ8_0_1], g)
 	}
@@ -2654,7 +2654,7 @@ func (s *Set) launchLogitsInt8Q8_0(q op.Stream, a op.Logits) {
 		*(*argumentsLogits)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelLogitsInt8Q8_0_0], g)
 	}
-	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*16 - 1) / (16 * 16)), Y: 1, Z: 1}); g.X != 0 {
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 256 - 1) / 256), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLogits)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelLogitsInt8Q8_0_1], g)
 	}
@@ -2662,7 +2662,7 @@ func (s *Set) launchLogitsInt8Q8_0(q op.Stream, a op.Logits) {
 
 // launchLogitsF32Q4_0: kernels/lib/cpu/f32.toml, order f32_k.
 func (s *Set) launchLogitsF32Q4_0(q op.Stream, a op.Logits) {
-	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*16 - 1) / (16 * 16)), Y: 1, Z: 1}); g.X != 0 {
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 256 - 1) / 256), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[kernelLogitsF32Q4_0], g)
 	}
@@ -2675,7 +2675,7 @@ func (s *Set) launchLogitsI8mmQ4_0(q op.Stream, a op.Logits) {
 		*(*argumentsLogits)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelLogitsI8mmQ4_0_0], g)
 	}
-	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*16 - 1) / (16 * 16)), Y: 1, Z: 1}); g.X != 0 {
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 256 - 1) / 256), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLogits)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelLogitsI8mmQ4_0_1], g)
 	}
@@ -2688,7 +2688,7 @@ func (s *Set) launchLogitsInt8Q4_0(q op.Stream, a op.Logits) {
 		*(*argumentsLogits)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelLogitsInt8Q4_0_0], g)
 	}
-	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*16 - 1) / (16 * 16)), Y: 1, Z: 1}); g.X != 0 {
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 256 - 1) / 256), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLogits)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelLogitsInt8Q4_0_1], g)
 	}
@@ -2696,7 +2696,7 @@ func (s *Set) launchLogitsInt8Q4_0(q op.Stream, a op.Logits) {
 
 // launchLogitsF32Q4_1: kernels/lib/cpu/f32.toml, order f32_k.
 func (s *Set) launchLogitsF32Q4_1(q op.Stream, a op.Logits) {
-	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*16 - 1) / (16 * 16)), Y: 1, Z: 1}); g.X != 0 {
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 256 - 1) / 256), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[kernelLogitsF32Q4_1], g)
 	}
@@ -2709,7 +2709,7 @@ func (s *Set) launchLogitsI8mmQ4_1(q op.Stream, a op.Logits) {
 		*(*argumentsLogits)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelLogitsI8mmQ4_1_0], g)
 	}
-	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*16 - 1) / (16 * 16)), Y: 1, Z: 1}); g.X != 0 {
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 256 - 1) / 256), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLogits)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelLogitsI8mmQ4_1_1], g)
 	}
@@ -2722,7 +2722,7 @@ func (s *Set) launchLogitsInt8Q4_1(q op.Stream, a op.Logits) {
 		*(*argumentsLogits)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelLogitsInt8Q4_1_0], g)
 	}
-	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*16 - 1) / (16 * 16)), Y: 1, Z: 1}); g.X != 0 {
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 256 - 1) / 256), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLogits)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelLogitsInt8Q4_1_1], g)
 	}
@@ -2730,7 +2730,7 @@ func (s *Set) launchLogitsInt8Q4_1(q op.Stream, a op.Logits) {
 
 // launchLogitsF32Q5_0: kernels/lib/cpu/f32.toml, order f32_k.
 func (s *Set) launchLogitsF32Q5_0(q op.Stream, a op.Logits) {
-	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*16 - 1) / (16 * 16)), Y: 1, Z: 1}); g.X != 0 {
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 256 - 1) / 256), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[kernelLogitsF32Q5_0], g)
 	}
@@ -2743,7 +2743,7 @@ func (s *Set) launchLogitsInt8Q5_0(q op.Stream, a op.Logits) {
 		*(*argumentsLogits)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelLogitsInt8Q5_0_0], g)
 	}
-	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*16 - 1) / (16 * 16)), Y: 1, Z: 1}); g.X != 0 {
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 256 - 1) / 256), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLogits)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelLogitsInt8Q5_0_1], g)
 	}
@@ -2751,7 +2751,7 @@ func (s *Set) launchLogitsInt8Q5_0(q op.Stream, a op.Logits) {
 
 // launchLogitsF32Q4K: kernels/lib/cpu/f32.toml, order f32_k.
 func (s *Set) launchLogitsF32Q4K(q op.Stream, a op.Logits) {
-	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*16 - 1) / (16 * 16)), Y: 1, Z: 1}); g.X != 0 {
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 256 - 1) / 256), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[kernelLogitsF32Q4K], g)
 	}
@@ -2764,7 +2764,7 @@ func (s *Set) launchLogitsInt8Q4K(q op.Stream, a op.Logits) {
 		*(*argumentsLogits)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelLogitsInt8Q4K_0], g)
 	}
-	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*16 - 1) / (16 * 16)), Y: 1, Z: 1}); g.X != 0 {
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 256 - 1) / 256), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLogits)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelLogitsInt8Q4K_1], g)
 	}
@@ -2772,7 +2772,7 @@ func (s *Set) launchLogitsInt8Q4K(q op.Stream, a op.Logits) {
 
 // launchLogitsF32Q6K: kernels/lib/cpu/f32.toml, order f32_k.
 func (s *Set) launchLogitsF32Q6K(q op.Stream, a op.Logits) {
-	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*16 - 1) / (16 * 16)), Y: 1, Z: 1}); g.X != 0 {
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 256 - 1) / 256), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[kernelLogitsF32Q6K], g)
 	}
@@ -2785,7 +2785,7 @@ func (s *Set) launchLogitsInt8Q6K(q op.Stream, a op.Logits) {
 		*(*argumentsLogits)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelLogitsInt8Q6K_0], g)
 	}
-	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*16 - 1) / (16 * 16)), Y: 1, Z: 1}); g.X != 0 {
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 256 - 1) / 256), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLogits)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelLogitsInt8Q6K_1], g)
 	}
@@ -2949,7 +2949,7 @@ func (s *Set) launchRouteMany(q op.Stream, a op.Route) {
 
 // launchSample: kernels/lib/cpu/base.toml.
 func (s *Set) launchSample(q op.Stream, a op.Sample) {
-	b := argumentsSample{a, q.Scratch((int64(a.Vocab) + 4095) / 4096 * int64(a.Rows) * (16704 + 64*8))}
+	b := argumentsSample{a, q.Scratch((int64(a.Vocab) + 4095) / 4096 * int64(a.Rows) * 17216)}
 	if g := (op.Grid{X: uint32((int64(a.Vocab) + 4095) / 4096), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsSample)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelSample_0], g)
@@ -3143,7 +3143,7 @@ func (s *Set) scratchRoute(a op.Route) (most int64) {
 }
 
 func (s *Set) scratchSample(a op.Sample) (most int64) {
-	most = max(most, (int64(a.Vocab)+4095)/4096*int64(a.Rows)*(16704+64*8))
+	most = max(most, (int64(a.Vocab)+4095)/4096*int64(a.Rows)*17216)
 	return most
 }
 

@@ -2288,7 +2288,7 @@ func (s *Set) launchLinearTilesBf16(q op.Stream, a op.Linear) {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelLinearTilesBf16_0], g)
 	}
-	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*4 - 1) / (16 * 4)), Y: uint32((int64(a.Rows) + 128 - 1) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 64 - 1) / 64), Y: uint32((int64(a.Rows) + 128 - 1) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelLinearTilesBf16_1], g)
 	}
@@ -2296,7 +2296,7 @@ func (s *Set) launchLinearTilesBf16(q op.Stream, a op.Linear) {
 
 // launchLinearF32Bf16Few: kernels/lib/cpu/f32.toml, order f32_k.
 func (s *Set) launchLinearF32Bf16Few(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*2 - 1) / (16 * 2)), Y: uint32((int64(a.Rows) + 8 - 1) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 32 - 1) / 32), Y: uint32((int64(a.Rows) + 8 - 1) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[kernelLinearF32Bf16Few], g)
 	}
@@ -2304,7 +2304,7 @@ func (s *Set) launchLinearF32Bf16Few(q op.Stream, a op.Linear) {
 
 // launchLinearF32Bf16: kernels/lib/cpu/f32.toml, order f32_k.
 func (s *Set) launchLinearF32Bf16(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*4 - 1) / (16 * 4)), Y: uint32((int64(a.Rows) + 64 - 1) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 64 - 1) / 64), Y: uint32((int64(a.Rows) + 64 - 1) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[kernelLinearF32Bf16], g)
 	}
@@ -2312,7 +2312,7 @@ func (s *Set) launchLinearF32Bf16(q op.Stream, a op.Linear) {
 
 // launchLinearF32Q8_0Few: kernels/lib/cpu/f32.toml, order f32_k.
 func (s *Set) launchLinearF32Q8_0Few(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*2 - 1) / (16 * 2)), Y: uint32((int64(a.Rows) + 8 - 1) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 32 - 1) / 32), Y: uint32((int64(a.Rows) + 8 - 1) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[kernelLinearF32Q8_0Few], g)
 	}
@@ -2320,7 +2320,7 @@ func (s *Set) launchLinearF32Q8_0Few(q op.Stream, a op.Linear) {
 
 // launchLinearF32Q8_0: kernels/lib/cpu/f32.toml, order f32_k.
 func (s *Set) launchLinearF32Q8_0(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*4 - 1) / (16 * 4)), Y: uint32((int64(a.Rows) + 64 - 1) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 64 - 1) / 64), Y: uint32((int64(a.Rows) + 64 - 1) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[kernelLinearF32Q8_0], g)
 	}
@@ -2333,7 +2333,7 @@ func (s *Set) launchLinearTilesQ8_0(q op.Stream, a op.Linear) {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelLinearTilesQ8_0_0], g)
 	}
-	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*4 - 1) / (16 * 4)), Y: uint32((int64(a.Rows) + 128 - 1) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 64 - 1) / 64), Y: uint32((int64(a.Rows) + 128 - 1) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelLinearTilesQ8_0_1], g)
 	}
@@ -2346,7 +2346,7 @@ func (s *Set) launchLinearVnniQ8_0Short(q op.Stream, a op.Linear) {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelLinearVnniQ8_0Short_0], g)
 	}
-	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*6 - 1) / (16 * 6)), Y: uint32((int64(a.Rows) + 8 - 1) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 96 - 1) / 96), Y: uint32((int64(a.Rows) + 8 - 1) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelLinearVnniQ8_0Short_1], g)
 	}
@@ -2359,7 +2359,7 @@ func (s *Set) launchLinearVnniQ8_0Few(q op.Stream, a op.Linear) {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelLinearVnniQ8_0Few_0], g)
 	}
-	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*2 - 1) / (16 * 2)), Y: uint32((int64(a.Rows) + 8 - 1) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 32 - 1) / 32), Y: uint32((int64(a.Rows) + 8 - 1) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelLinearVnniQ8_0Few_1], g)
 	}
@@ -2372,7 +2372,7 @@ func (s *Set) launchLinearVnniQ8_0(q op.Stream, a op.Linear) {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelLinearVnniQ8_0_0], g)
 	}
-	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*4 - 1) / (16 * 4)), Y: uint32((int64(a.Rows) + 64 - 1) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 64 - 1) / 64), Y: uint32((int64(a.Rows) + 64 - 1) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelLinearVnniQ8_0_1], g)
 	}
@@ -2385,7 +2385,7 @@ func (s *Set) launchLinearInt8Q8_0Short(q op.Stream, a op.Linear) {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelLinearInt8Q8_0Short_0], g)
 	}
-	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*6 - 1) / (16 * 6)), Y: uint32((int64(a.Rows) + 8 - 1) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 96 - 1) / 96), Y: uint32((int64(a.Rows) + 8 - 1) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelLinearInt8Q8_0Short_1], g)
 	}
@@ -2398,7 +2398,7 @@ func (s *Set) launchLinearInt8Q8_0Few(q op.Stream, a op.Linear) {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelLinearInt8Q8_0Few_0], g)
 	}
-	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*2 - 1) / (16 * 2)), Y: uint32((int64(a.Rows) + 8 - 1) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 32 - 1) / 32), Y: uint32((int64(a.Rows) + 8 - 1) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelLinearInt8Q8_0Few_1], g)
 	}
@@ -2411,7 +2411,7 @@ func (s *Set) launchLinearInt8Q8_0(q op.Stream, a op.Linear) {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelLinearInt8Q8_0_0], g)
 	}
-	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*4 - 1) / (16 * 4)), Y: uint32((int64(a.Rows) + 64 - 1) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 64 - 1) / 64), Y: uint32((int64(a.Rows) + 64 - 1) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelLinearInt8Q8_0_1], g)
 	}
@@ -2419,7 +2419,7 @@ func (s *Set) launchLinearInt8Q8_0(q op.Stream, a op.Linear) {
 
 // launchLinearF32Q4_0Few: kernels/lib/cpu/f32.toml, order f32_k.
 func (s *Set) launchLinearF32Q4_0Few(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*2 - 1) / (16 * 2)), Y: uint32((int64(a.Rows) + 8 - 1) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 32 - 1) / 32), Y: uint32((int64(a.Rows) + 8 - 1) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[kernelLinearF32Q4_0Few], g)
 	}
@@ -2427,7 +2427,7 @@ func (s *Set) launchLinearF32Q4_0Few(q op.Stream, a op.Linear) {
 
 // launchLinearF32Q4_0: kernels/lib/cpu/f32.toml, order f32_k.
 func (s *Set) launchLinearF32Q4_0(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*4 - 1) / (16 * 4)), Y: uint32((int64(a.Rows) + 64 - 1) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 64 - 1) / 64), Y: uint32((int64(a.Rows) + 64 - 1) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[kernelLinearF32Q4_0], g)
 	}
@@ -2440,7 +2440,7 @@ func (s *Set) launchLinearTilesQ4_0(q op.Stream, a op.Linear) {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelLinearTilesQ4_0_0], g)
 	}
-	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*4 - 1) / (16 * 4)), Y: uint32((int64(a.Rows) + 128 - 1) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 64 - 1) / 64), Y: uint32((int64(a.Rows) + 128 - 1) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelLinearTilesQ4_0_1], g)
 	}
@@ -2453,7 +2453,7 @@ func (s *Set) launchLinearVnniQ4_0Short(q op.Stream, a op.Linear) {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelLinearVnniQ4_0Short_0], g)
 	}
-	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*6 - 1) / (16 * 6)), Y: uint32((int64(a.Rows) + 8 - 1) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 96 - 1) / 96), Y: uint32((int64(a.Rows) + 8 - 1) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelLinearVnniQ4_0Short_1], g)
 	}
@@ -2466,7 +2466,7 @@ func (s *Set) launchLinearVnniQ4_0Few(q op.Stream, a op.Linear) {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelLinearVnniQ4_0Few_0], g)
 	}
-	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*2 - 1) / (16 * 2)), Y: uint32((int64(a.Rows) + 8 - 1) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 32 - 1) / 32), Y: uint32((int64(a.Rows) + 8 - 1) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelLinearVnniQ4_0Few_1], g)
 	}
@@ -2479,7 +2479,7 @@ func (s *Set) launchLinearVnniQ4_0(q op.Stream, a op.Linear) {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelLinearVnniQ4_0_0], g)
 	}
-	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*4 - 1) / (16 * 4)), Y: uint32((int64(a.Rows) + 64 - 1) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 64 - 1) / 64), Y: uint32((int64(a.Rows) + 64 - 1) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelLinearVnniQ4_0_1], g)
 	}
@@ -2492,7 +2492,7 @@ func (s *Set) launchLinearInt8Q4_0Short(q op.Stream, a op.Linear) {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelLinearInt8Q4_0Short_0], g)
 	}
-	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*6 - 1) / (16 * 6)), Y: uint32((int64(a.Rows) + 8 - 1) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 96 - 1) / 96), Y: uint32((int64(a.Rows) + 8 - 1) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelLinearInt8Q4_0Short_1], g)
 	}
@@ -2505,7 +2505,7 @@ func (s *Set) launchLinearInt8Q4_0Few(q op.Stream, a op.Linear) {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelLinearInt8Q4_0Few_0], g)
 	}
-	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*2 - 1) / (16 * 2)), Y: uint32((int64(a.Rows) + 8 - 1) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 32 - 1) / 32), Y: uint32((int64(a.Rows) + 8 - 1) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelLinearInt8Q4_0Few_1], g)
 	}
@@ -2518,7 +2518,7 @@ func (s *Set) launchLinearInt8Q4_0(q op.Stream, a op.Linear) {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelLinearInt8Q4_0_0], g)
 	}
-	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*4 - 1) / (16 * 4)), Y: uint32((int64(a.Rows) + 64 - 1) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 64 - 1) / 64), Y: uint32((int64(a.Rows) + 64 - 1) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelLinearInt8Q4_0_1], g)
 	}
@@ -2526,7 +2526,7 @@ func (s *Set) launchLinearInt8Q4_0(q op.Stream, a op.Linear) {
 
 // launchLinearF32Q4_1Few: kernels/lib/cpu/f32.toml, order f32_k.
 func (s *Set) launchLinearF32Q4_1Few(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*2 - 1) / (16 * 2)), Y: uint32((int64(a.Rows) + 8 - 1) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 32 - 1) / 32), Y: uint32((int64(a.Rows) + 8 - 1) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[kernelLinearF32Q4_1Few], g)
 	}
@@ -2534,7 +2534,7 @@ func (s *Set) launchLinearF32Q4_1Few(q op.Stream, a op.Linear) {
 
 // launchLinearF32Q4_1: kernels/lib/cpu/f32.toml, order f32_k.
 func (s *Set) launchLinearF32Q4_1(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*4 - 1) / (16 * 4)), Y: uint32((int64(a.Rows) + 64 - 1) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 64 - 1) / 64), Y: uint32((int64(a.Rows) + 64 - 1) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[kernelLinearF32Q4_1], g)
 	}
@@ -2547,7 +2547,7 @@ func (s *Set) launchLinearTilesQ4_1(q op.Stream, a op.Linear) {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelLinearTilesQ4_1_0], g)
 	}
-	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*4 - 1) / (16 * 4)), Y: uint32((int64(a.Rows) + 128 - 1) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 64 - 1) / 64), Y: uint32((int64(a.Rows) + 128 - 1) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelLinearTilesQ4_1_1], g)
 	}
@@ -2560,7 +2560,7 @@ func (s *Set) launchLinearVnniQ4_1Short(q op.Stream, a op.Linear) {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelLinearVnniQ4_1Short_0], g)
 	}
-	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*6 - 1) / (16 * 6)), Y: uint32((int64(a.Rows) + 8 - 1) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 96 - 1) / 96), Y: uint32((int64(a.Rows) + 8 - 1) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelLinearVnniQ4_1Short_1], g)
 	}
@@ -2573,7 +2573,7 @@ func (s *Set) launchLinearVnniQ4_1Few(q op.Stream, a op.Linear) {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelLinearVnniQ4_1Few_0], g)
 	}
-	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*2 - 1) / (16 * 2)), Y: uint32((int64(a.Rows) + 8 - 1) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 32 - 1) / 32), Y: uint32((int64(a.Rows) + 8 - 1) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelLinearVnniQ4_1Few_1], g)
 	}
@@ -2586,7 +2586,7 @@ func (s *Set) launchLinearVnniQ4_1(q op.Stream, a op.Linear) {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelLinearVnniQ4_1_0], g)
 	}
-	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*4 - 1) / (16 * 4)), Y: uint32((int64(a.Rows) + 64 - 1) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 64 - 1) / 64), Y: uint32((int64(a.Rows) + 64 - 1) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelLinearVnniQ4_1_1], g)
 	}
@@ -2599,7 +2599,7 @@ func (s *Set) launchLinearInt8Q4_1Short(q op.Stream, a op.Linear) {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelLinearInt8Q4_1Short_0], g)
 	}
-	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*6 - 1) / (16 * 6)), Y: uint32((int64(a.Rows) + 8 - 1) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 96 - 1) / 96), Y: uint32((int64(a.Rows) + 8 - 1) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelLinearInt8Q4_1Short_1], g)
 	}
@@ -2612,7 +2612,7 @@ func (s *Set) launchLinearInt8Q4_1Few(q op.Stream, a op.Linear) {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelLinearInt8Q4_1Few_0], g)
 	}
-	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*2 - 1) / (16 * 2)), Y: uint32((int64(a.Rows) + 8 - 1) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 32 - 1) / 32), Y: uint32((int64(a.Rows) + 8 - 1) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelLinearInt8Q4_1Few_1], g)
 	}
@@ -2625,7 +2625,7 @@ func (s *Set) launchLinearInt8Q4_1(q op.Stream, a op.Linear) {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelLinearInt8Q4_1_0], g)
 	}
-	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*4 - 1) / (16 * 4)), Y: uint32((int64(a.Rows) + 64 - 1) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 64 - 1) / 64), Y: uint32((int64(a.Rows) + 64 - 1) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelLinearInt8Q4_1_1], g)
 	}
@@ -2633,7 +2633,7 @@ func (s *Set) launchLinearInt8Q4_1(q op.Stream, a op.Linear) {
 
 // launchLinearF32Q5_0Few: kernels/lib/cpu/f32.toml, order f32_k.
 func (s *Set) launchLinearF32Q5_0Few(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*2 - 1) / (16 * 2)), Y: uint32((int64(a.Rows) + 8 - 1) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 32 - 1) / 32), Y: uint32((int64(a.Rows) + 8 - 1) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[kernelLinearF32Q5_0Few], g)
 	}
@@ -2641,7 +2641,7 @@ func (s *Set) launchLinearF32Q5_0Few(q op.Stream, a op.Linear) {
 
 // launchLinearF32Q5_0: kernels/lib/cpu/f32.toml, order f32_k.
 func (s *Set) launchLinearF32Q5_0(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*4 - 1) / (16 * 4)), Y: uint32((int64(a.Rows) + 64 - 1) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 64 - 1) / 64), Y: uint32((int64(a.Rows) + 64 - 1) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[kernelLinearF32Q5_0], g)
 	}
@@ -2654,7 +2654,7 @@ func (s *Set) launchLinearTilesQ5_0(q op.Stream, a op.Linear) {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelLinearTilesQ5_0_0], g)
 	}
-	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*4 - 1) / (16 * 4)), Y: uint32((int64(a.Rows) + 128 - 1) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 64 - 1) / 64), Y: uint32((int64(a.Rows) + 128 - 1) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelLinearTilesQ5_0_1], g)
 	}
@@ -2667,7 +2667,7 @@ func (s *Set) launchLinearVnniQ5_0Short(q op.Stream, a op.Linear) {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelLinearVnniQ5_0Short_0], g)
 	}
-	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*6 - 1) / (16 * 6)), Y: uint32((int64(a.Rows) + 8 - 1) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 96 - 1) / 96), Y: uint32((int64(a.Rows) + 8 - 1) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelLinearVnniQ5_0Short_1], g)
 	}
@@ -2680,7 +2680,7 @@ func (s *Set) launchLinearVnniQ5_0Few(q op.Stream, a op.Linear) {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelLinearVnniQ5_0Few_0], g)
 	}
-	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*2 - 1) / (16 * 2)), Y: uint32((int64(a.Rows) + 8 - 1) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 32 - 1) / 32), Y: uint32((int64(a.Rows) + 8 - 1) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelLinearVnniQ5_0Few_1], g)
 	}
@@ -2693,7 +2693,7 @@ func (s *Set) launchLinearVnniQ5_0(q op.Stream, a op.Linear) {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelLinearVnniQ5_0_0], g)
 	}
-	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*4 - 1) / (16 * 4)), Y: uint32((int64(a.Rows) + 64 - 1) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 64 - 1) / 64), Y: uint32((int64(a.Rows) + 64 - 1) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelLinearVnniQ5_0_1], g)
 	}
@@ -2706,7 +2706,7 @@ func (s *Set) launchLinearInt8Q5_0Short(q op.Stream, a op.Linear) {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelLinearInt8Q5_0Short_0], g)
 	}
-	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*6 - 1) / (16 * 6)), Y: uint32((int64(a.Rows) + 8 - 1) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 96 - 1) / 96), Y: uint32((int64(a.Rows) + 8 - 1) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelLinearInt8Q5_0Short_1], g)
 	}
@@ -2719,7 +2719,7 @@ func (s *Set) launchLinearInt8Q5_0Few(q op.Stream, a op.Linear) {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelLinearInt8Q5_0Few_0], g)
 	}
-	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*2 - 1) / (16 * 2)), Y: uint32((int64(a.Rows) + 8 - 1) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 32 - 1) / 32), Y: uint32((int64(a.Rows) + 8 - 1) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelLinearInt8Q5_0Few_1], g)
 	}
@@ -2732,7 +2732,7 @@ func (s *Set) launchLinearInt8Q5_0(q op.Stream, a op.Linear) {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelLinearInt8Q5_0_0], g)
 	}
-	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*4 - 1) / (16 * 4)), Y: uint32((int64(a.Rows) + 64 - 1) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 64 - 1) / 64), Y: uint32((int64(a.Rows) + 64 - 1) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelLinearInt8Q5_0_1], g)
 	}
@@ -2740,7 +2740,7 @@ func (s *Set) launchLinearInt8Q5_0(q op.Stream, a op.Linear) {
 
 // launchLinearF32Q4KFew: kernels/lib/cpu/f32.toml, order f32_k.
 func (s *Set) launchLinearF32Q4KFew(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*2 - 1) / (16 * 2)), Y: uint32((int64(a.Rows) + 8 - 1) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 32 - 1) / 32), Y: uint32((int64(a.Rows) + 8 - 1) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[kernelLinearF32Q4KFew], g)
 	}
@@ -2748,7 +2748,7 @@ func (s *Set) launchLinearF32Q4KFew(q op.Stream, a op.Linear) {
 
 // launchLinearF32Q4K: kernels/lib/cpu/f32.toml, order f32_k.
 func (s *Set) launchLinearF32Q4K(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*4 - 1) / (16 * 4)), Y: uint32((int64(a.Rows) + 64 - 1) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 64 - 1) / 64), Y: uint32((int64(a.Rows) + 64 - 1) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[kernelLinearF32Q4K], g)
 	}
@@ -2761,7 +2761,7 @@ func (s *Set) launchLinearTilesQ4K(q op.Stream, a op.Linear) {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelLinearTilesQ4K_0], g)
 	}
-	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*4 - 1) / (16 * 4)), Y: uint32((int64(a.Rows) + 128 - 1) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 64 - 1) / 64), Y: uint32((int64(a.Rows) + 128 - 1) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelLinearTilesQ4K_1], g)
 	}
@@ -2774,7 +2774,7 @@ func (s *Set) launchLinearVnniQ4KShort(q op.Stream, a op.Linear) {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelLinearVnniQ4KShort_0], g)
 	}
-	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*6 - 1) / (16 * 6)), Y: uint32((int64(a.Rows) + 8 - 1) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 96 - 1) / 96), Y: uint32((int64(a.Rows) + 8 - 1) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelLinearVnniQ4KShort_1], g)
 	}
@@ -2787,7 +2787,7 @@ func (s *Set) launchLinearVnniQ4KFew(q op.Stream, a op.Linear) {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelLinearVnniQ4KFew_0], g)
 	}
-	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*2 - 1) / (16 * 2)), Y: uint32((int64(a.Rows) + 8 - 1) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 32 - 1) / 32), Y: uint32((int64(a.Rows) + 8 - 1) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelLinearVnniQ4KFew_1], g)
 	}
@@ -2800,7 +2800,7 @@ func (s *Set) launchLinearVnniQ4K(q op.Stream, a op.Linear) {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelLinearVnniQ4K_0], g)
 	}
-	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*4 - 1) / (16 * 4)), Y: uint32((int64(a.Rows) + 64 - 1) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 64 - 1) / 64), Y: uint32((int64(a.Rows) + 64 - 1) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelLinearVnniQ4K_1], g)
 	}
@@ -2813,7 +2813,7 @@ func (s *Set) launchLinearInt8Q4KShort(q op.Stream, a op.Linear) {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelLinearInt8Q4KShort_0], g)
 	}
-	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*6 - 1) / (16 * 6)), Y: uint32((int64(a.Rows) + 8 - 1) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 96 - 1) / 96), Y: uint32((int64(a.Rows) + 8 - 1) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelLinearInt8Q4KShort_1], g)
 	}
@@ -2826,7 +2826,7 @@ func (s *Set) launchLinearInt8Q4KFew(q op.Stream, a op.Linear) {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelLinearInt8Q4KFew_0], g)
 	}
-	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*2 - 1) / (16 * 2)), Y: uint32((int64(a.Rows) + 8 - 1) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 32 - 1) / 32), Y: uint32((int64(a.Rows) + 8 - 1) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelLinearInt8Q4KFew_1], g)
 	}
@@ -2839,7 +2839,7 @@ func (s *Set) launchLinearInt8Q4K(q op.Stream, a op.Linear) {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelLinearInt8Q4K_0], g)
 	}
-	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*4 - 1) / (16 * 4)), Y: uint32((int64(a.Rows) + 64 - 1) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 64 - 1) / 64), Y: uint32((int64(a.Rows) + 64 - 1) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelLinearInt8Q4K_1], g)
 	}
@@ -2847,7 +2847,7 @@ func (s *Set) launchLinearInt8Q4K(q op.Stream, a op.Linear) {
 
 // launchLinearF32Q6KFew: kernels/lib/cpu/f32.toml, order f32_k.
 func (s *Set) launchLinearF32Q6KFew(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*2 - 1) / (16 * 2)), Y: uint32((int64(a.Rows) + 8 - 1) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 32 - 1) / 32), Y: uint32((int64(a.Rows) + 8 - 1) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[kernelLinearF32Q6KFew], g)
 	}
@@ -2855,7 +2855,7 @@ func (s *Set) launchLinearF32Q6KFew(q op.Stream, a op.Linear) {
 
 // launchLinearF32Q6K: kernels/lib/cpu/f32.toml, order f32_k.
 func (s *Set) launchLinearF32Q6K(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*4 - 1) / (16 * 4)), Y: uint32((int64(a.Rows) + 64 - 1) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 64 - 1) / 64), Y: uint32((int64(a.Rows) + 64 - 1) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[kernelLinearF32Q6K], g)
 	}
@@ -2868,7 +2868,7 @@ func (s *Set) launchLinearTilesQ6K(q op.Stream, a op.Linear) {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelLinearTilesQ6K_0], g)
 	}
-	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*4 - 1) / (16 * 4)), Y: uint32((int64(a.Rows) + 128 - 1) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 64 - 1) / 64), Y: uint32((int64(a.Rows) + 128 - 1) / 128), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelLinearTilesQ6K_1], g)
 	}
@@ -2881,7 +2881,7 @@ func (s *Set) launchLinearVnniQ6KShort(q op.Stream, a op.Linear) {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelLinearVnniQ6KShort_0], g)
 	}
-	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*6 - 1) / (16 * 6)), Y: uint32((int64(a.Rows) + 8 - 1) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 96 - 1) / 96), Y: uint32((int64(a.Rows) + 8 - 1) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelLinearVnniQ6KShort_1], g)
 	}
@@ -2894,7 +2894,7 @@ func (s *Set) launchLinearVnniQ6KFew(q op.Stream, a op.Linear) {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelLinearVnniQ6KFew_0], g)
 	}
-	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*2 - 1) / (16 * 2)), Y: uint32((int64(a.Rows) + 8 - 1) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 32 - 1) / 32), Y: uint32((int64(a.Rows) + 8 - 1) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelLinearVnniQ6KFew_1], g)
 	}
@@ -2907,7 +2907,7 @@ func (s *Set) launchLinearVnniQ6K(q op.Stream, a op.Linear) {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelLinearVnniQ6K_0], g)
 	}
-	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*4 - 1) / (16 * 4)), Y: uint32((int64(a.Rows) + 64 - 1) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 64 - 1) / 64), Y: uint32((int64(a.Rows) + 64 - 1) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelLinearVnniQ6K_1], g)
 	}
@@ -2920,7 +2920,7 @@ func (s *Set) launchLinearInt8Q6KShort(q op.Stream, a op.Linear) {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelLinearInt8Q6KShort_0], g)
 	}
-	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*6 - 1) / (16 * 6)), Y: uint32((int64(a.Rows) + 8 - 1) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 96 - 1) / 96), Y: uint32((int64(a.Rows) + 8 - 1) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelLinearInt8Q6KShort_1], g)
 	}
@@ -2933,7 +2933,7 @@ func (s *Set) launchLinearInt8Q6KFew(q op.Stream, a op.Linear) {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelLinearInt8Q6KFew_0], g)
 	}
-	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*2 - 1) / (16 * 2)), Y: uint32((int64(a.Rows) + 8 - 1) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 32 - 1) / 32), Y: uint32((int64(a.Rows) + 8 - 1) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelLinearInt8Q6KFew_1], g)
 	}
@@ -2946,7 +2946,7 @@ func (s *Set) launchLinearInt8Q6K(q op.Stream, a op.Linear) {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelLinearInt8Q6K_0], g)
 	}
-	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*4 - 1) / (16 * 4)), Y: uint32((int64(a.Rows) + 64 - 1) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 64 - 1) / 64), Y: uint32((int64(a.Rows) + 64 - 1) / 64), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelLinearInt8Q6K_1], g)
 	}
@@ -2954,7 +2954,7 @@ func (s *Set) launchLinearInt8Q6K(q op.Stream, a op.Linear) {
 
 // launchLogitsF32Bf16: kernels/lib/cpu/f32.toml, order f32_k.
 func (s *Set) launchLogitsF32Bf16(q op.Stream, a op.Logits) {
-	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*16 - 1) / (16 * 16)), Y: 1, Z: 1}); g.X != 0 {
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 256 - 1) / 256), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[kernelLogitsF32Bf16], g)
 	}
@@ -2962,7 +2962,7 @@ func (s *Set) launchLogitsF32Bf16(q op.Stream, a op.Logits) {
 
 // launchLogitsF32Q8_0: kernels/lib/cpu/f32.toml, order f32_k.
 func (s *Set) launchLogitsF32Q8_0(q op.Stream, a op.Logits) {
-	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*16 - 1) / (16 * 16)), Y: 1, Z: 1}); g.X != 0 {
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 256 - 1) / 256), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[kernelLogitsF32Q8_0], g)
 	}
@@ -2975,7 +2975,7 @@ func (s *Set) launchLogitsVnniQ8_0(q op.Stream, a op.Logits) {
 		*(*argumentsLogits)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelLogitsVnniQ8_0_0], g)
 	}
-	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*16 - 1) / (16 * 16)), Y: 1, Z: 1}); g.X != 0 {
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 256 - 1) / 256), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLogits)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelLogitsVnniQ8_0_1], g)
 	}
@@ -2988,7 +2988,7 @@ func (s *Set) launchLogitsInt8Q8_0(q op.Stream, a op.Logits) {
 		*(*argumentsLogits)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelLogitsInt8Q8_0_0], g)
 	}
-	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*16 - 1) / (16 * 16)), Y: 1, Z: 1}); g.X != 0 {
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 256 - 1) / 256), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLogits)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelLogitsInt8Q8_0_1], g)
 	}
@@ -2996,7 +2996,7 @@ func (s *Set) launchLogitsInt8Q8_0(q op.Stream, a op.Logits) {
 
 // launchLogitsF32Q4_0: kernels/lib/cpu/f32.toml, order f32_k.
 func (s *Set) launchLogitsF32Q4_0(q op.Stream, a op.Logits) {
-	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*16 - 1) / (16 * 16)), Y: 1, Z: 1}); g.X != 0 {
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 256 - 1) / 256), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[kernelLogitsF32Q4_0], g)
 	}
@@ -3009,7 +3009,7 @@ func (s *Set) launchLogitsVnniQ4_0(q op.Stream, a op.Logits) {
 		*(*argumentsLogits)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelLogitsVnniQ4_0_0], g)
 	}
-	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*16 - 1) / (16 * 16)), Y: 1, Z: 1}); g.X != 0 {
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 256 - 1) / 256), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLogits)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelLogitsVnniQ4_0_1], g)
 	}
@@ -3022,7 +3022,7 @@ func (s *Set) launchLogitsInt8Q4_0(q op.Stream, a op.Logits) {
 		*(*argumentsLogits)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelLogitsInt8Q4_0_0], g)
 	}
-	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*16 - 1) / (16 * 16)), Y: 1, Z: 1}); g.X != 0 {
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 256 - 1) / 256), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLogits)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelLogitsInt8Q4_0_1], g)
 	}
@@ -3030,7 +3030,7 @@ func (s *Set) launchLogitsInt8Q4_0(q op.Stream, a op.Logits) {
 
 // launchLogitsF32Q4_1: kernels/lib/cpu/f32.toml, order f32_k.
 func (s *Set) launchLogitsF32Q4_1(q op.Stream, a op.Logits) {
-	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*16 - 1) / (16 * 16)), Y: 1, Z: 1}); g.X != 0 {
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 256 - 1) / 256), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[kernelLogitsF32Q4_1], g)
 	}
@@ -3043,7 +3043,7 @@ func (s *Set) launchLogitsVnniQ4_1(q op.Stream, a op.Logits) {
 		*(*argumentsLogits)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelLogitsVnniQ4_1_0], g)
 	}
-	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*16 - 1) / (16 * 16)), Y: 1, Z: 1}); g.X != 0 {
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 256 - 1) / 256), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLogits)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelLogitsVnniQ4_1_1], g)
 	}
@@ -3056,7 +3056,7 @@ func (s *Set) launchLogitsInt8Q4_1(q op.Stream, a op.Logits) {
 		*(*argumentsLogits)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelLogitsInt8Q4_1_0], g)
 	}
-	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*16 - 1) / (16 * 16)), Y: 1, Z: 1}); g.X != 0 {
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 256 - 1) / 256), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLogits)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelLogitsInt8Q4_1_1], g)
 	}
@@ -3064,7 +3064,7 @@ func (s *Set) launchLogitsInt8Q4_1(q op.Stream, a op.Logits) {
 
 // launchLogitsF32Q5_0: kernels/lib/cpu/f32.toml, order f32_k.
 func (s *Set) launchLogitsF32Q5_0(q op.Stream, a op.Logits) {
-	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*16 - 1) / (16 * 16)), Y: 1, Z: 1}); g.X != 0 {
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 256 - 1) / 256), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[kernelLogitsF32Q5_0], g)
 	}
@@ -3077,7 +3077,7 @@ func (s *Set) launchLogitsVnniQ5_0(q op.Stream, a op.Logits) {
 		*(*argumentsLogits)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelLogitsVnniQ5_0_0], g)
 	}
-	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*16 - 1) / (16 * 16)), Y: 1, Z: 1}); g.X != 0 {
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 256 - 1) / 256), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLogits)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelLogitsVnniQ5_0_1], g)
 	}
@@ -3090,7 +3090,7 @@ func (s *Set) launchLogitsInt8Q5_0(q op.Stream, a op.Logits) {
 		*(*argumentsLogits)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelLogitsInt8Q5_0_0], g)
 	}
-	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*16 - 1) / (16 * 16)), Y: 1, Z: 1}); g.X != 0 {
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 256 - 1) / 256), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLogits)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelLogitsInt8Q5_0_1], g)
 	}
@@ -3098,7 +3098,7 @@ func (s *Set) launchLogitsInt8Q5_0(q op.Stream, a op.Logits) {
 
 // launchLogitsF32Q4K: kernels/lib/cpu/f32.toml, order f32_k.
 func (s *Set) launchLogitsF32Q4K(q op.Stream, a op.Logits) {
-	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*16 - 1) / (16 * 16)), Y: 1, Z: 1}); g.X != 0 {
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 256 - 1) / 256), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[kernelLogitsF32Q4K], g)
 	}
@@ -3111,7 +3111,7 @@ func (s *Set) launchLogitsVnniQ4K(q op.Stream, a op.Logits) {
 		*(*argumentsLogits)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelLogitsVnniQ4K_0], g)
 	}
-	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*16 - 1) / (16 * 16)), Y: 1, Z: 1}); g.X != 0 {
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 256 - 1) / 256), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLogits)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelLogitsVnniQ4K_1], g)
 	}
@@ -3124,7 +3124,7 @@ func (s *Set) launchLogitsInt8Q4K(q op.Stream, a op.Logits) {
 		*(*argumentsLogits)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelLogitsInt8Q4K_0], g)
 	}
-	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*16 - 1) / (16 * 16)), Y: 1, Z: 1}); g.X != 0 {
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 256 - 1) / 256), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLogits)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelLogitsInt8Q4K_1], g)
 	}
@@ -3132,7 +3132,7 @@ func (s *Set) launchLogitsInt8Q4K(q op.Stream, a op.Logits) {
 
 // launchLogitsF32Q6K: kernels/lib/cpu/f32.toml, order f32_k.
 func (s *Set) launchLogitsF32Q6K(q op.Stream, a op.Logits) {
-	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*16 - 1) / (16 * 16)), Y: 1, Z: 1}); g.X != 0 {
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 256 - 1) / 256), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[kernelLogitsF32Q6K], g)
 	}
@@ -3145,7 +3145,7 @@ func (s *Set) launchLogitsVnniQ6K(q op.Stream, a op.Logits) {
 		*(*argumentsLogits)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelLogitsVnniQ6K_0], g)
 	}
-	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*16 - 1) / (16 * 16)), Y: 1, Z: 1}); g.X != 0 {
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 256 - 1) / 256), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLogits)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelLogitsVnniQ6K_1], g)
 	}
@@ -3158,7 +3158,7 @@ func (s *Set) launchLogitsInt8Q6K(q op.Stream, a op.Logits) {
 		*(*argumentsLogits)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelLogitsInt8Q6K_0], g)
 	}
-	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 16*16 - 1) / (16 * 16)), Y: 1, Z: 1}); g.X != 0 {
+	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 256 - 1) / 256), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLogits)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelLogitsInt8Q6K_1], g)
 	}
@@ -3322,7 +3322,7 @@ func (s *Set) launchRouteMany(q op.Stream, a op.Route) {
 
 // launchSample: kernels/lib/cpu/base.toml.
 func (s *Set) launchSample(q op.Stream, a op.Sample) {
-	b := argumentsSample{a, q.Scratch((int64(a.Vocab) + 4095) / 4096 * int64(a.Rows) * (16704 + 64*8))}
+	b := argumentsSample{a, q.Scratch((int64(a.Vocab) + 4095) / 4096 * int64(a.Rows) * 17216)}
 	if g := (op.Grid{X: uint32((int64(a.Vocab) + 4095) / 4096), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsSample)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelSample_0], g)
@@ -3505,7 +3505,7 @@ func (s *Set) scratchRoute(a op.Route) (most int64) {
 }
 
 func (s *Set) scratchSample(a op.Sample) (most int64) {
-	most = max(most, (int64(a.Vocab)+4095)/4096*int64(a.Rows)*(16704+64*8))
+	most = max(most, (int64(a.Vocab)+4095)/4096*int64(a.Rows)*17216)
 	return most
 }
 

@@ -2561,7 +2561,7 @@ func (s *Set) ExpertUp(q op.Stream, a op.ExpertUp) {
 	switch a.W.Scheme {
 	case op.SchemeBF16:
 		switch {
-		case int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 2048 && a.W.Count <= 32*16 && int64(a.Rows)*int64(a.TopK) >= 6*int64(a.W.Count) && (int64(a.Rows)*int64(a.TopK) >= 6*int64(a.W.Count) || int64(a.Rows)*int64(a.TopK) > 1024) && int64(a.Rows)*int64(a.TopK) <= min(12*int64(a.W.Count), 2048):
+		case int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 2048 && a.W.Count <= 512 && int64(a.Rows)*int64(a.TopK) >= 6*int64(a.W.Count) && (int64(a.Rows)*int64(a.TopK) >= 6*int64(a.W.Count) || int64(a.Rows)*int64(a.TopK) > 1024) && int64(a.Rows)*int64(a.TopK) <= min(12*int64(a.W.Count), 2048):
 			s.launchExpertUpBf16Tiles_16(q, a)
 		case !s.has.exact && a.W.Count <= 1024 && int64(a.Rows)*int64(a.TopK) >= 40*int64(a.W.Count) && int64(a.W.Rows)%128 == 0:
 			s.launchExpertUpBf16Wide_128(q, a)
@@ -2580,7 +2580,7 @@ func (s *Set) ExpertUp(q op.Stream, a op.ExpertUp) {
 		}
 	case op.SchemeQ8_0:
 		switch {
-		case int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 2048 && a.W.Count <= 32*12 && int64(a.Rows)*int64(a.TopK) >= 6*int64(a.W.Count) && (int64(a.Rows)*int64(a.TopK) >= 8*int64(a.W.Count) || int64(a.Rows)*int64(a.TopK) > 1024) && int64(a.Rows)*int64(a.TopK) <= min(16*int64(a.W.Count), 2048):
+		case int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 2048 && a.W.Count <= 384 && int64(a.Rows)*int64(a.TopK) >= 6*int64(a.W.Count) && (int64(a.Rows)*int64(a.TopK) >= 8*int64(a.W.Count) || int64(a.Rows)*int64(a.TopK) > 1024) && int64(a.Rows)*int64(a.TopK) <= min(16*int64(a.W.Count), 2048):
 			s.launchExpertUpQ8_0Tiles_16(q, a)
 		case !s.has.exact && a.W.Count <= 1024 && int64(a.Rows)*int64(a.TopK) >= 60*int64(a.W.Count) && int64(a.W.Rows)%32 == 0:
 			s.launchExpertUpQ8_0Wide_128(q, a)
@@ -2599,7 +2599,7 @@ func (s *Set) ExpertUp(q op.Stream, a op.ExpertUp) {
 		}
 	case op.SchemeQ4_0:
 		switch {
-		case int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 2048 && a.W.Count <= 32*12 && int64(a.Rows)*int64(a.TopK) >= 6*int64(a.W.Count) && (int64(a.Rows)*int64(a.TopK) >= 8*int64(a.W.Count) || int64(a.Rows)*int64(a.TopK) > 1024) && int64(a.Rows)*int64(a.TopK) <= min(16*int64(a.W.Count), 2048):
+		case int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 2048 && a.W.Count <= 384 && int64(a.Rows)*int64(a.TopK) >= 6*int64(a.W.Count) && (int64(a.Rows)*int64(a.TopK) >= 8*int64(a.W.Count) || int64(a.Rows)*int64(a.TopK) > 1024) && int64(a.Rows)*int64(a.TopK) <= min(16*int64(a.W.Count), 2048):
 			s.launchExpertUpQ4_0Tiles_16(q, a)
 		case !s.has.exact && a.W.Count <= 1024 && int64(a.Rows)*int64(a.TopK) >= 60*int64(a.W.Count) && int64(a.W.Rows)%32 == 0:
 			s.launchExpertUpQ4_0Wide_128(q, a)
@@ -2618,7 +2618,7 @@ func (s *Set) ExpertUp(q op.Stream, a op.ExpertUp) {
 		}
 	case op.SchemeQ4_1:
 		switch {
-		case int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 2048 && a.W.Count <= 32*12 && int64(a.Rows)*int64(a.TopK) >= 6*int64(a.W.Count) && (int64(a.Rows)*int64(a.TopK) >= 8*int64(a.W.Count) || int64(a.Rows)*int64(a.TopK) > 1024) && int64(a.Rows)*int64(a.TopK) <= min(16*int64(a.W.Count), 2048):
+		case int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 2048 && a.W.Count <= 384 && int64(a.Rows)*int64(a.TopK) >= 6*int64(a.W.Count) && (int64(a.Rows)*int64(a.TopK) >= 8*int64(a.W.Count) || int64(a.Rows)*int64(a.TopK) > 1024) && int64(a.Rows)*int64(a.TopK) <= min(16*int64(a.W.Count), 2048):
 			s.launchExpertUpQ4_1Tiles_16(q, a)
 		case !s.has.exact && a.W.Count <= 1024 && int64(a.Rows)*int64(a.TopK) >= 60*int64(a.W.Count) && int64(a.W.Rows)%32 == 0:
 			s.launchExpertUpQ4_1Wide_128(q, a)
@@ -2637,7 +2637,7 @@ func (s *Set) ExpertUp(q op.Stream, a op.ExpertUp) {
 		}
 	case op.SchemeF8:
 		switch {
-		case int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 2048 && a.W.Count <= 32*16 && int64(a.Rows)*int64(a.TopK) >= 6*int64(a.W.Count) && (int64(a.Rows)*int64(a.TopK) >= 7*int64(a.W.Count) || int64(a.Rows)*int64(a.TopK) > 1024) && int64(a.Rows)*int64(a.TopK) <= min(16*int64(a.W.Count), 2048):
+		case int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 2048 && a.W.Count <= 512 && int64(a.Rows)*int64(a.TopK) >= 6*int64(a.W.Count) && (int64(a.Rows)*int64(a.TopK) >= 7*int64(a.W.Count) || int64(a.Rows)*int64(a.TopK) > 1024) && int64(a.Rows)*int64(a.TopK) <= min(16*int64(a.W.Count), 2048):
 			s.launchExpertUpF8Tiles_16(q, a)
 		case !s.has.exact && a.W.Count <= 1024 && int64(a.Rows)*int64(a.TopK) >= 60*int64(a.W.Count) && int64(a.W.Rows)%32 == 0:
 			s.launchExpertUpF8Wide_128(q, a)
@@ -2656,7 +2656,7 @@ func (s *Set) ExpertUp(q op.Stream, a op.ExpertUp) {
 		}
 	case op.SchemeF8Block:
 		switch {
-		case int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 2048 && a.W.Count <= 32*12 && int64(a.Rows)*int64(a.TopK) >= 6*int64(a.W.Count) && (int64(a.Rows)*int64(a.TopK) >= 7*int64(a.W.Count) || int64(a.Rows)*int64(a.TopK) > 1024) && int64(a.Rows)*int64(a.TopK) <= min(15*int64(a.W.Count), 2048):
+		case int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 2048 && a.W.Count <= 384 && int64(a.Rows)*int64(a.TopK) >= 6*int64(a.W.Count) && (int64(a.Rows)*int64(a.TopK) >= 7*int64(a.W.Count) || int64(a.Rows)*int64(a.TopK) > 1024) && int64(a.Rows)*int64(a.TopK) <= min(15*int64(a.W.Count), 2048):
 			s.launchExpertUpF8blockTiles_16(q, a)
 		case !s.has.exact && a.W.Rounding == op.RoundingE4M3x128 && a.W.Count <= 1024 && int64(a.Rows)*int64(a.TopK) >= 60*int64(a.W.Count) && int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%128 == 0:
 			s.launchExpertUpF8blockE4m3_128(q, a)
@@ -2681,7 +2681,7 @@ func (s *Set) ExpertUp(q op.Stream, a op.ExpertUp) {
 		}
 	case op.SchemeNVFP4:
 		switch {
-		case int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 2048 && a.W.Count <= 32*16 && int64(a.Rows)*int64(a.TopK) >= 6*int64(a.W.Count) && (int64(a.Rows)*int64(a.TopK) >= 7*int64(a.W.Count) || int64(a.Rows)*int64(a.TopK) > 1024) && int64(a.Rows)*int64(a.TopK) <= min(16*int64(a.W.Count), 2048):
+		case int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 2048 && a.W.Count <= 512 && int64(a.Rows)*int64(a.TopK) >= 6*int64(a.W.Count) && (int64(a.Rows)*int64(a.TopK) >= 7*int64(a.W.Count) || int64(a.Rows)*int64(a.TopK) > 1024) && int64(a.Rows)*int64(a.TopK) <= min(16*int64(a.W.Count), 2048):
 			s.launchExpertUpNvfp4Tiles_16(q, a)
 		case !s.has.exact && a.W.Count <= 1024 && int64(a.Rows)*int64(a.TopK) >= 60*int64(a.W.Count) && int64(a.W.Rows)%32 == 0:
 			s.launchExpertUpNvfp4Wide_128(q, a)
@@ -2702,7 +2702,7 @@ func (s *Set) ExpertUp(q op.Stream, a op.ExpertUp) {
 		}
 	case op.SchemeQ6_K:
 		switch {
-		case int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 2048 && a.W.Count <= 32*12 && int64(a.Rows)*int64(a.TopK) >= 6*int64(a.W.Count) && (int64(a.Rows)*int64(a.TopK) >= 8*int64(a.W.Count) || int64(a.Rows)*int64(a.TopK) > 1024) && int64(a.Rows)*int64(a.TopK) <= min(16*int64(a.W.Count), 2048):
+		case int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 2048 && a.W.Count <= 384 && int64(a.Rows)*int64(a.TopK) >= 6*int64(a.W.Count) && (int64(a.Rows)*int64(a.TopK) >= 8*int64(a.W.Count) || int64(a.Rows)*int64(a.TopK) > 1024) && int64(a.Rows)*int64(a.TopK) <= min(16*int64(a.W.Count), 2048):
 			s.launchExpertUpQ6KTiles_16(q, a)
 		case !s.has.exact && a.W.Count <= 1024 && int64(a.Rows)*int64(a.TopK) >= 60*int64(a.W.Count) && int64(a.W.Rows)%32 == 0:
 			s.launchExpertUpQ6KWide_128(q, a)
@@ -4445,7 +4445,7 @@ func (s *Set) PagedAttention(q op.Stream, a op.PagedAttention) {
 		s.launchAttentionMany_32(q, a)
 	case a.KVType == op.BF16 && a.HeadDim == 32 && int64(a.QPitch)%8 == 0:
 		s.launchAttentionMixed_32(q, a)
-	case a.KVType == op.BF16 && a.HeadDim == 64 && int64(a.QPitch)%8 == 0 && int64(a.Seqs)*int64(a.KVHeads)*32 <= 132*7 && int64(a.Rows)*int64(a.Heads) <= 8*int64(a.Seqs)*int64(a.KVHeads):
+	case a.KVType == op.BF16 && a.HeadDim == 64 && int64(a.QPitch)%8 == 0 && int64(a.Seqs)*int64(a.KVHeads)*32 <= 924 && int64(a.Rows)*int64(a.Heads) <= 8*int64(a.Seqs)*int64(a.KVHeads):
 		s.launchAttentionCluster_64_8(q, a)
 	case a.KVType == op.BF16 && a.HeadDim == 64 && int64(a.QPitch)%8 == 0 && int64(a.Seqs)*int64(a.KVHeads)*4 <= 132 && int64(a.MaxBlocks)*int64(a.BlockSize) <= 16384 && int64(a.Rows)*int64(a.Heads) <= 8*int64(a.Seqs)*int64(a.KVHeads):
 		s.launchAttentionCluster_64_4(q, a)
@@ -4457,7 +4457,7 @@ func (s *Set) PagedAttention(q op.Stream, a op.PagedAttention) {
 		s.launchAttentionMany_64(q, a)
 	case a.KVType == op.BF16 && a.HeadDim == 64 && int64(a.QPitch)%8 == 0:
 		s.launchAttentionMixed_64(q, a)
-	case a.KVType == op.BF16 && a.HeadDim == 128 && int64(a.QPitch)%8 == 0 && int64(a.Seqs)*int64(a.KVHeads)*32 <= 132*7 && (s.has.exact || int64(a.Seqs)*int64(a.KVHeads) <= 4 || int64(a.Seqs)*int64(a.KVHeads) > 16 || int64(a.MaxBlocks)*int64(a.BlockSize) <= 16384) && int64(a.Rows)*int64(a.Heads) <= 8*int64(a.Seqs)*int64(a.KVHeads):
+	case a.KVType == op.BF16 && a.HeadDim == 128 && int64(a.QPitch)%8 == 0 && int64(a.Seqs)*int64(a.KVHeads)*32 <= 924 && (s.has.exact || int64(a.Seqs)*int64(a.KVHeads) <= 4 || int64(a.Seqs)*int64(a.KVHeads) > 16 || int64(a.MaxBlocks)*int64(a.BlockSize) <= 16384) && int64(a.Rows)*int64(a.Heads) <= 8*int64(a.Seqs)*int64(a.KVHeads):
 		s.launchAttentionCluster_128_8(q, a)
 	case a.KVType == op.BF16 && a.HeadDim == 128 && int64(a.QPitch)%8 == 0 && int64(a.Seqs)*int64(a.KVHeads)*4 <= 132 && int64(a.MaxBlocks)*int64(a.BlockSize) <= 16384 && int64(a.Rows)*int64(a.Heads) <= 8*int64(a.Seqs)*int64(a.KVHeads):
 		s.launchAttentionCluster_128_4(q, a)
@@ -4473,7 +4473,7 @@ func (s *Set) PagedAttention(q op.Stream, a op.PagedAttention) {
 		s.launchAttentionMany_128(q, a)
 	case a.KVType == op.BF16 && a.HeadDim == 128 && int64(a.QPitch)%8 == 0:
 		s.launchAttentionMixed_128(q, a)
-	case a.KVType == op.BF16 && a.HeadDim == 256 && int64(a.QPitch)%8 == 0 && int64(a.Seqs)*int64(a.KVHeads)*32 <= 132*7 && int64(a.Rows)*int64(a.Heads) <= 8*int64(a.Seqs)*int64(a.KVHeads):
+	case a.KVType == op.BF16 && a.HeadDim == 256 && int64(a.QPitch)%8 == 0 && int64(a.Seqs)*int64(a.KVHeads)*32 <= 924 && int64(a.Rows)*int64(a.Heads) <= 8*int64(a.Seqs)*int64(a.KVHeads):
 		s.launchAttentionCluster_256_8(q, a)
 	case a.KVType == op.BF16 && a.HeadDim == 256 && int64(a.QPitch)%8 == 0 && int64(a.Seqs)*int64(a.KVHeads)*4 <= 132 && int64(a.MaxBlocks)*int64(a.BlockSize) <= 16384 && int64(a.Rows)*int64(a.Heads) <= 8*int64(a.Seqs)*int64(a.KVHeads):
 		s.launchAttentionCluster_256_4(q, a)
@@ -6524,7 +6524,7 @@ func (s *Set) launchGatedLinearF8E4m3(q op.Stream, a op.GatedLinear) {
 
 // launchGatedLinearF8Half_1: kernels/h200/e4m3/half.toml, order half.
 func (s *Set) launchGatedLinearF8Half_1(q op.Stream, a op.GatedLinear) {
-	if g := (op.Grid{X: uint32(min(264/1, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
+	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.GatedLinear)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[kernelGatedLinearF8Half_1], g)
 	}
@@ -6582,7 +6582,7 @@ func (s *Set) launchGatedLinearF8blockE4m3_128x128(q op.Stream, a op.GatedLinear
 
 // launchGatedLinearF8blockHalf_1: kernels/h200/e4m3/half.toml, order half.
 func (s *Set) launchGatedLinearF8blockHalf_1(q op.Stream, a op.GatedLinear) {
-	if g := (op.Grid{X: uint32(min(264/2, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.GatedLinear)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[kernelGatedLinearF8blockHalf_1], g)
 	}
@@ -7207,7 +7207,7 @@ func (s *Set) launchLinearQ8_0Split_16Large(q op.Stream, a op.Linear) {
 
 // launchLinearQ8_0Split_16Middle: kernels/h200/frag/split.toml, order warps_4.
 func (s *Set) launchLinearQ8_0Split_16Middle(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(min(248, 4*((int64(a.W.Rows)+64*2-1)/(64*2)))), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32(min(248, 4*((int64(a.W.Rows)+128-1)/128))), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
 			arguments op.Linear
 			_         [48]byte
@@ -7252,7 +7252,7 @@ func (s *Set) launchLinearQ8_0Split_16(q op.Stream, a op.Linear) {
 
 // launchLinearQ8_0Split_32Middle: kernels/h200/frag/split.toml, order split_2.
 func (s *Set) launchLinearQ8_0Split_32Middle(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(min(248, 2*((int64(a.W.Rows)+64*1-1)/(64*1)))), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32(min(248, 2*((int64(a.W.Rows)+64-1)/64))), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
 			arguments op.Linear
 			_         [48]byte
@@ -7774,7 +7774,7 @@ func (s *Set) launchLinearQ4_0Split_16Large(q op.Stream, a op.Linear) {
 
 // launchLinearQ4_0Split_16Middle: kernels/h200/frag/split.toml, order warps_2.
 func (s *Set) launchLinearQ4_0Split_16Middle(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(min(248, 2*((int64(a.W.Rows)+64*1-1)/(64*1)))), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32(min(248, 2*((int64(a.W.Rows)+64-1)/64))), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
 			arguments op.Linear
 			_         [48]byte
@@ -7819,7 +7819,7 @@ func (s *Set) launchLinearQ4_0Split_16(q op.Stream, a op.Linear) {
 
 // launchLinearQ4_0Split_32Middle: kernels/h200/frag/split.toml, order split_2.
 func (s *Set) launchLinearQ4_0Split_32Middle(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(min(248, 2*((int64(a.W.Rows)+64*1-1)/(64*1)))), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32(min(248, 2*((int64(a.W.Rows)+64-1)/64))), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
 			arguments op.Linear
 			_         [48]byte
@@ -8296,7 +8296,7 @@ func (s *Set) launchLinearQ4_1Split_16Large(q op.Stream, a op.Linear) {
 
 // launchLinearQ4_1Split_16Middle: kernels/h200/frag/split.toml, order warps_4.
 func (s *Set) launchLinearQ4_1Split_16Middle(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(min(248, 4*((int64(a.W.Rows)+64*2-1)/(64*2)))), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32(min(248, 4*((int64(a.W.Rows)+128-1)/128))), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
 			arguments op.Linear
 			_         [48]byte
@@ -8341,7 +8341,7 @@ func (s *Set) launchLinearQ4_1Split_16(q op.Stream, a op.Linear) {
 
 // launchLinearQ4_1Split_32Middle: kernels/h200/frag/split.toml, order split_2.
 func (s *Set) launchLinearQ4_1Split_32Middle(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(min(248, 2*((int64(a.W.Rows)+64*1-1)/(64*1)))), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32(min(248, 2*((int64(a.W.Rows)+64-1)/64))), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
 			arguments op.Linear
 			_         [48]byte
@@ -8848,7 +8848,7 @@ func (s *Set) launchLinearF8Split_16Large(q op.Stream, a op.Linear) {
 
 // launchLinearF8Split_16Middle: kernels/h200/frag/split.toml, order split_2.
 func (s *Set) launchLinearF8Split_16Middle(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(min(248, 2*((int64(a.W.Rows)+64*1-1)/(64*1)))), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32(min(248, 2*((int64(a.W.Rows)+64-1)/64))), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
 			arguments op.Linear
 			_         [48]byte
@@ -8893,7 +8893,7 @@ func (s *Set) launchLinearF8Split_16(q op.Stream, a op.Linear) {
 
 // launchLinearF8Split_32Middle: kernels/h200/frag/split.toml, order split_4.
 func (s *Set) launchLinearF8Split_32Middle(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(min(248, 4*((int64(a.W.Rows)+64*2-1)/(64*2)))), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32(min(248, 4*((int64(a.W.Rows)+128-1)/128))), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
 			arguments op.Linear
 			_         [48]byte
@@ -9396,7 +9396,7 @@ func (s *Set) launchLinearF8blockSplit_16Large(q op.Stream, a op.Linear) {
 
 // launchLinearF8blockSplit_16Middle: kernels/h200/frag/split.toml, order split_4.
 func (s *Set) launchLinearF8blockSplit_16Middle(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(min(248, 4*((int64(a.W.Rows)+64*2-1)/(64*2)))), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32(min(248, 4*((int64(a.W.Rows)+128-1)/128))), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
 			arguments op.Linear
 			_         [48]byte
@@ -9441,7 +9441,7 @@ func (s *Set) launchLinearF8blockSplit_16(q op.Stream, a op.Linear) {
 
 // launchLinearF8blockSplit_32Middle: kernels/h200/frag/split.toml, order split_4.
 func (s *Set) launchLinearF8blockSplit_32Middle(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(min(248, 4*((int64(a.W.Rows)+64*2-1)/(64*2)))), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32(min(248, 4*((int64(a.W.Rows)+128-1)/128))), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
 			arguments op.Linear
 			_         [48]byte
@@ -10392,7 +10392,7 @@ func (s *Set) launchLinearQ6KSplit_16Large(q op.Stream, a op.Linear) {
 
 // launchLinearQ6KSplit_16Middle: kernels/h200/frag/split.toml, order warps_2.
 func (s *Set) launchLinearQ6KSplit_16Middle(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(min(248, 2*((int64(a.W.Rows)+64*1-1)/(64*1)))), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32(min(248, 2*((int64(a.W.Rows)+64-1)/64))), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
 			arguments op.Linear
 			_         [48]byte
@@ -10437,7 +10437,7 @@ func (s *Set) launchLinearQ6KSplit_16(q op.Stream, a op.Linear) {
 
 // launchLinearQ6KSplit_32Middle: kernels/h200/frag/split.toml, order split_2.
 func (s *Set) launchLinearQ6KSplit_32Middle(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(min(248, 2*((int64(a.W.Rows)+64*1-1)/(64*1)))), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32(min(248, 2*((int64(a.W.Rows)+64-1)/64))), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
 			arguments op.Linear
 			_         [48]byte
@@ -11165,7 +11165,7 @@ func (s *Set) launchLinearQ8_0Split_32Narrow_5Add(q op.Stream, a op.LinearAdd) {
 
 // launchLinearQ8_0Split_16MiddleAdd: kernels/h200/frag/split.toml, order warps_4.
 func (s *Set) launchLinearQ8_0Split_16MiddleAdd(q op.Stream, a op.LinearAdd) {
-	if g := (op.Grid{X: uint32(min(248, 4*((int64(a.W.Rows)+64*2-1)/(64*2)))), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32(min(248, 4*((int64(a.W.Rows)+128-1)/128))), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
 			arguments op.LinearAdd
 			_         [48]byte
@@ -11210,7 +11210,7 @@ func (s *Set) launchLinearQ8_0Split_16Add(q op.Stream, a op.LinearAdd) {
 
 // launchLinearQ8_0Split_32MiddleAdd: kernels/h200/frag/split.toml, order split_2.
 func (s *Set) launchLinearQ8_0Split_32MiddleAdd(q op.Stream, a op.LinearAdd) {
-	if g := (op.Grid{X: uint32(min(248, 2*((int64(a.W.Rows)+64*1-1)/(64*1)))), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32(min(248, 2*((int64(a.W.Rows)+64-1)/64))), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
 			arguments op.LinearAdd
 			_         [48]byte
@@ -11484,7 +11484,7 @@ func (s *Set) launchLinearQ4_0Split_32Narrow_4Add(q op.Stream, a op.LinearAdd) {
 
 // launchLinearQ4_0Split_16MiddleAdd: kernels/h200/frag/split.toml, order warps_2.
 func (s *Set) launchLinearQ4_0Split_16MiddleAdd(q op.Stream, a op.LinearAdd) {
-	if g := (op.Grid{X: uint32(min(248, 2*((int64(a.W.Rows)+64*1-1)/(64*1)))), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32(min(248, 2*((int64(a.W.Rows)+64-1)/64))), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
 			arguments op.LinearAdd
 			_         [48]byte
@@ -11529,7 +11529,7 @@ func (s *Set) launchLinearQ4_0Split_16Add(q op.Stream, a op.LinearAdd) {
 
 // launchLinearQ4_0Split_32MiddleAdd: kernels/h200/frag/split.toml, order split_2.
 func (s *Set) launchLinearQ4_0Split_32MiddleAdd(q op.Stream, a op.LinearAdd) {
-	if g := (op.Grid{X: uint32(min(248, 2*((int64(a.W.Rows)+64*1-1)/(64*1)))), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32(min(248, 2*((int64(a.W.Rows)+64-1)/64))), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
 			arguments op.LinearAdd
 			_         [48]byte
@@ -11758,7 +11758,7 @@ func (s *Set) launchLinearQ4_1Split_32Narrow_5Add(q op.Stream, a op.LinearAdd) {
 
 // launchLinearQ4_1Split_16MiddleAdd: kernels/h200/frag/split.toml, order warps_4.
 func (s *Set) launchLinearQ4_1Split_16MiddleAdd(q op.Stream, a op.LinearAdd) {
-	if g := (op.Grid{X: uint32(min(248, 4*((int64(a.W.Rows)+64*2-1)/(64*2)))), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32(min(248, 4*((int64(a.W.Rows)+128-1)/128))), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
 			arguments op.LinearAdd
 			_         [48]byte
@@ -11803,7 +11803,7 @@ func (s *Set) launchLinearQ4_1Split_16Add(q op.Stream, a op.LinearAdd) {
 
 // launchLinearQ4_1Split_32MiddleAdd: kernels/h200/frag/split.toml, order split_2.
 func (s *Set) launchLinearQ4_1Split_32MiddleAdd(q op.Stream, a op.LinearAdd) {
-	if g := (op.Grid{X: uint32(min(248, 2*((int64(a.W.Rows)+64*1-1)/(64*1)))), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32(min(248, 2*((int64(a.W.Rows)+64-1)/64))), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
 			arguments op.LinearAdd
 			_         [48]byte
@@ -12062,7 +12062,7 @@ func (s *Set) launchLinearF8Split_32Narrow_5Add(q op.Stream, a op.LinearAdd) {
 
 // launchLinearF8Split_16MiddleAdd: kernels/h200/frag/split.toml, order split_2.
 func (s *Set) launchLinearF8Split_16MiddleAdd(q op.Stream, a op.LinearAdd) {
-	if g := (op.Grid{X: uint32(min(248, 2*((int64(a.W.Rows)+64*1-1)/(64*1)))), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32(min(248, 2*((int64(a.W.Rows)+64-1)/64))), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
 			arguments op.LinearAdd
 			_         [48]byte
@@ -12107,7 +12107,7 @@ func (s *Set) launchLinearF8Split_16Add(q op.Stream, a op.LinearAdd) {
 
 // launchLinearF8Split_32MiddleAdd: kernels/h200/frag/split.toml, order split_4.
 func (s *Set) launchLinearF8Split_32MiddleAdd(q op.Stream, a op.LinearAdd) {
-	if g := (op.Grid{X: uint32(min(248, 4*((int64(a.W.Rows)+64*2-1)/(64*2)))), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32(min(248, 4*((int64(a.W.Rows)+128-1)/128))), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
 			arguments op.LinearAdd
 			_         [48]byte
@@ -12359,7 +12359,7 @@ func (s *Set) launchLinearF8blockSplit_32Narrow_5Add(q op.Stream, a op.LinearAdd
 
 // launchLinearF8blockSplit_16MiddleAdd: kernels/h200/frag/split.toml, order split_4.
 func (s *Set) launchLinearF8blockSplit_16MiddleAdd(q op.Stream, a op.LinearAdd) {
-	if g := (op.Grid{X: uint32(min(248, 4*((int64(a.W.Rows)+64*2-1)/(64*2)))), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32(min(248, 4*((int64(a.W.Rows)+128-1)/128))), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
 			arguments op.LinearAdd
 			_         [48]byte
@@ -12404,7 +12404,7 @@ func (s *Set) launchLinearF8blockSplit_16Add(q op.Stream, a op.LinearAdd) {
 
 // launchLinearF8blockSplit_32MiddleAdd: kernels/h200/frag/split.toml, order split_4.
 func (s *Set) launchLinearF8blockSplit_32MiddleAdd(q op.Stream, a op.LinearAdd) {
-	if g := (op.Grid{X: uint32(min(248, 4*((int64(a.W.Rows)+64*2-1)/(64*2)))), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32(min(248, 4*((int64(a.W.Rows)+128-1)/128))), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
 			arguments op.LinearAdd
 			_         [48]byte
@@ -13000,7 +13000,7 @@ func (s *Set) launchLinearQ6KSplit_32Narrow_4Add(q op.Stream, a op.LinearAdd) {
 
 // launchLinearQ6KSplit_16MiddleAdd: kernels/h200/frag/split.toml, order warps_2.
 func (s *Set) launchLinearQ6KSplit_16MiddleAdd(q op.Stream, a op.LinearAdd) {
-	if g := (op.Grid{X: uint32(min(248, 2*((int64(a.W.Rows)+64*1-1)/(64*1)))), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32(min(248, 2*((int64(a.W.Rows)+64-1)/64))), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
 			arguments op.LinearAdd
 			_         [48]byte
@@ -13045,7 +13045,7 @@ func (s *Set) launchLinearQ6KSplit_16Add(q op.Stream, a op.LinearAdd) {
 
 // launchLinearQ6KSplit_32MiddleAdd: kernels/h200/frag/split.toml, order split_2.
 func (s *Set) launchLinearQ6KSplit_32MiddleAdd(q op.Stream, a op.LinearAdd) {
-	if g := (op.Grid{X: uint32(min(248, 2*((int64(a.W.Rows)+64*1-1)/(64*1)))), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32(min(248, 2*((int64(a.W.Rows)+64-1)/64))), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
 			arguments op.LinearAdd
 			_         [48]byte
@@ -14311,7 +14311,7 @@ func (s *Set) launchAttentionWide_64(q op.Stream, a op.PagedAttention) {
 
 // launchAttentionWideBeside_64: kernels/h200/attention.toml, order running128.
 func (s *Set) launchAttentionWideBeside_64(q op.Stream, a op.PagedAttention) {
-	b := argumentsPagedAttention{a, q.Scratch(2 * 132 * 2 * 2048)}
+	b := argumentsPagedAttention{a, q.Scratch(1081344)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelAttentionWideBeside_64_0], g)
@@ -14340,7 +14340,7 @@ func (s *Set) launchAttentionWide_128(q op.Stream, a op.PagedAttention) {
 
 // launchAttentionWideBeside_128: kernels/h200/attention.toml, order running128.
 func (s *Set) launchAttentionWideBeside_128(q op.Stream, a op.PagedAttention) {
-	b := argumentsPagedAttention{a, q.Scratch(2 * 132 * 3 * 2048)}
+	b := argumentsPagedAttention{a, q.Scratch(1622016)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelAttentionWideBeside_128_0], g)
@@ -14361,7 +14361,7 @@ func (s *Set) launchAttentionWide_256(q op.Stream, a op.PagedAttention) {
 
 // launchAttentionWideBeside_256: kernels/h200/attention.toml, order running64.
 func (s *Set) launchAttentionWideBeside_256(q op.Stream, a op.PagedAttention) {
-	b := argumentsPagedAttention{a, q.Scratch(2 * 132 * 5 * 2048)}
+	b := argumentsPagedAttention{a, q.Scratch(2703360)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+63)/64)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelAttentionWideBeside_256_0], g)
@@ -14420,7 +14420,7 @@ func (s *Set) launchAttentionCluster_64_4(q op.Stream, a op.PagedAttention) {
 
 // launchAttentionShares_64: kernels/lib/cuda/attention.toml, order shares.
 func (s *Set) launchAttentionShares_64(q op.Stream, a op.PagedAttention) {
-	b := argumentsPagedAttention{a, q.Scratch(2 * 132 * 2 * 2048)}
+	b := argumentsPagedAttention{a, q.Scratch(1081344)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelAttentionShares_64], g)
@@ -14475,7 +14475,7 @@ func (s *Set) launchAttentionCluster_128_4(q op.Stream, a op.PagedAttention) {
 
 // launchAttentionShares_128: kernels/lib/cuda/attention.toml, order shares.
 func (s *Set) launchAttentionShares_128(q op.Stream, a op.PagedAttention) {
-	b := argumentsPagedAttention{a, q.Scratch(2 * 132 * 3 * 2048)}
+	b := argumentsPagedAttention{a, q.Scratch(1622016)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelAttentionShares_128], g)
@@ -14493,7 +14493,7 @@ func (s *Set) launchAttentionFew_128_8(q op.Stream, a op.PagedAttention) {
 
 // launchAttentionShares_128_16: kernels/lib/cuda/attention.toml, order shares_16.
 func (s *Set) launchAttentionShares_128_16(q op.Stream, a op.PagedAttention) {
-	b := argumentsPagedAttention{a, q.Scratch(2 * 132 * 6 * 2048)}
+	b := argumentsPagedAttention{a, q.Scratch(3244032)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelAttentionShares_128_16], g)
@@ -14548,7 +14548,7 @@ func (s *Set) launchAttentionCluster_256_4(q op.Stream, a op.PagedAttention) {
 
 // launchAttentionShares_256: kernels/lib/cuda/attention.toml, order shares.
 func (s *Set) launchAttentionShares_256(q op.Stream, a op.PagedAttention) {
-	b := argumentsPagedAttention{a, q.Scratch(2 * 132 * 5 * 2048)}
+	b := argumentsPagedAttention{a, q.Scratch(2703360)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+63)/64)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelAttentionShares_256], g)
@@ -14566,7 +14566,7 @@ func (s *Set) launchAttentionFew_256_8(q op.Stream, a op.PagedAttention) {
 
 // launchAttentionShares_256_16: kernels/lib/cuda/attention.toml, order shares_16.
 func (s *Set) launchAttentionShares_256_16(q op.Stream, a op.PagedAttention) {
-	b := argumentsPagedAttention{a, q.Scratch(2 * 132 * 10 * 2048)}
+	b := argumentsPagedAttention{a, q.Scratch(5406720)}
 	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+63)/64)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelAttentionShares_256_16], g)
@@ -15014,15 +15014,15 @@ func (s *Set) scratchLinear(a op.Linear) (most int64) {
 
 func (s *Set) scratchPagedAttention(a op.PagedAttention) (most int64) {
 	if !s.has.exact && a.HeadDim == 64 && a.KVType == op.BF16 && int64(a.QPitch)%8 == 0 {
-		most = max(most, 2*132*2*2048)
+		most = max(most, 1081344)
 	}
 	if !s.has.exact && a.HeadDim == 128 && a.KVType == op.BF16 && int64(a.QPitch)%8 == 0 {
-		most = max(most, 2*132*3*2048,
-			2*132*6*2048)
+		most = max(most, 1622016,
+			3244032)
 	}
 	if !s.has.exact && a.HeadDim == 256 && a.KVType == op.BF16 && int64(a.QPitch)%8 == 0 {
-		most = max(most, 2*132*5*2048,
-			2*132*10*2048)
+		most = max(most, 2703360,
+			5406720)
 	}
 	if a.HeadDim == 32 && a.KVType == op.BF16 && int64(a.QPitch)%8 == 0 {
 		most = max(most, min(int64(a.Rows), 2*int64(a.Seqs))*int64(a.Heads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*136,

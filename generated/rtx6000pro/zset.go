@@ -675,7 +675,7 @@ func (s *Set) Linear(q op.Stream, a op.Linear) {
 			s.launchLinearQ8_0_8(q, a)
 		case a.Rows <= 16 && int64(a.W.Cols)%8 == 0:
 			s.launchLinearQ8_0_16(q, a)
-		case 3*((int64(a.Rows)+63)/64*((int64(a.W.Rows)+127)/128)) < 2*188:
+		case 3*((int64(a.Rows)+63)/64*((int64(a.W.Rows)+127)/128)) < 376:
 			s.launchLinearQ8_0Split(q, a)
 		default:
 			s.launchLinearQ8_0(q, a)
@@ -688,7 +688,7 @@ func (s *Set) Linear(q op.Stream, a op.Linear) {
 			s.launchLinearQ4_0_8(q, a)
 		case a.Rows <= 16 && int64(a.W.Cols)%8 == 0:
 			s.launchLinearQ4_0_16(q, a)
-		case 3*((int64(a.Rows)+63)/64*((int64(a.W.Rows)+127)/128)) < 2*188:
+		case 3*((int64(a.Rows)+63)/64*((int64(a.W.Rows)+127)/128)) < 376:
 			s.launchLinearQ4_0Split(q, a)
 		default:
 			s.launchLinearQ4_0(q, a)
@@ -701,7 +701,7 @@ func (s *Set) Linear(q op.Stream, a op.Linear) {
 			s.launchLinearQ4_1_8(q, a)
 		case a.Rows <= 16 && int64(a.W.Cols)%8 == 0:
 			s.launchLinearQ4_1_16(q, a)
-		case 3*((int64(a.Rows)+63)/64*((int64(a.W.Rows)+127)/128)) < 2*188:
+		case 3*((int64(a.Rows)+63)/64*((int64(a.W.Rows)+127)/128)) < 376:
 			s.launchLinearQ4_1Split(q, a)
 		default:
 			s.launchLinearQ4_1(q, a)
@@ -714,7 +714,7 @@ func (s *Set) Linear(q op.Stream, a op.Linear) {
 			s.launchLinearF8_8(q, a)
 		case a.Rows <= 16 && int64(a.W.Cols)%8 == 0:
 			s.launchLinearF8_16(q, a)
-		case 3*((int64(a.Rows)+63)/64*((int64(a.W.Rows)+127)/128)) < 2*188:
+		case 3*((int64(a.Rows)+63)/64*((int64(a.W.Rows)+127)/128)) < 376:
 			s.launchLinearF8Split(q, a)
 		default:
 			s.launchLinearF8(q, a)
@@ -727,7 +727,7 @@ func (s *Set) Linear(q op.Stream, a op.Linear) {
 			s.launchLinearF8block_8(q, a)
 		case a.Rows <= 16 && int64(a.W.Cols)%8 == 0:
 			s.launchLinearF8block_16(q, a)
-		case 3*((int64(a.Rows)+63)/64*((int64(a.W.Rows)+127)/128)) < 2*188:
+		case 3*((int64(a.Rows)+63)/64*((int64(a.W.Rows)+127)/128)) < 376:
 			s.launchLinearF8blockSplit(q, a)
 		default:
 			s.launchLinearF8block(q, a)
@@ -740,7 +740,7 @@ func (s *Set) Linear(q op.Stream, a op.Linear) {
 			s.launchLinearNvfp4_8(q, a)
 		case a.Rows <= 16 && int64(a.W.Cols)%8 == 0:
 			s.launchLinearNvfp4_16(q, a)
-		case 3*((int64(a.Rows)+63)/64*((int64(a.W.Rows)+127)/128)) < 2*188:
+		case 3*((int64(a.Rows)+63)/64*((int64(a.W.Rows)+127)/128)) < 376:
 			s.launchLinearNvfp4Split(q, a)
 		default:
 			s.launchLinearNvfp4(q, a)
@@ -753,7 +753,7 @@ func (s *Set) Linear(q op.Stream, a op.Linear) {
 			s.launchLinearQ6K_8(q, a)
 		case a.Rows <= 16 && int64(a.W.Cols)%8 == 0:
 			s.launchLinearQ6K_16(q, a)
-		case 3*((int64(a.Rows)+63)/64*((int64(a.W.Rows)+127)/128)) < 2*188:
+		case 3*((int64(a.Rows)+63)/64*((int64(a.W.Rows)+127)/128)) < 376:
 			s.launchLinearQ6KSplit(q, a)
 		default:
 			s.launchLinearQ6K(q, a)
@@ -882,7 +882,7 @@ func (s *Set) PagedAttention(q op.Stream, a op.PagedAttention) {
 		s.launchAttentionMany_32(q, a)
 	case a.KVType == op.BF16 && a.HeadDim == 32 && int64(a.QPitch)%8 == 0:
 		s.launchAttentionMixed_32(q, a)
-	case a.KVType == op.BF16 && a.HeadDim == 64 && int64(a.QPitch)%8 == 0 && int64(a.Seqs)*int64(a.KVHeads)*32 <= 188*7 && int64(a.Rows)*int64(a.Heads) <= 8*int64(a.Seqs)*int64(a.KVHeads):
+	case a.KVType == op.BF16 && a.HeadDim == 64 && int64(a.QPitch)%8 == 0 && int64(a.Seqs)*int64(a.KVHeads)*32 <= 1316 && int64(a.Rows)*int64(a.Heads) <= 8*int64(a.Seqs)*int64(a.KVHeads):
 		s.launchAttentionCluster_64_8(q, a)
 	case a.KVType == op.BF16 && a.HeadDim == 64 && int64(a.QPitch)%8 == 0 && int64(a.Seqs)*int64(a.KVHeads)*4 <= 188 && int64(a.MaxBlocks)*int64(a.BlockSize) <= 16384 && int64(a.Rows)*int64(a.Heads) <= 8*int64(a.Seqs)*int64(a.KVHeads):
 		s.launchAttentionCluster_64_4(q, a)
@@ -894,7 +894,7 @@ func (s *Set) PagedAttention(q op.Stream, a op.PagedAttention) {
 		s.launchAttentionMany_64(q, a)
 	case a.KVType == op.BF16 && a.HeadDim == 64 && int64(a.QPitch)%8 == 0:
 		s.launchAttentionMixed_64(q, a)
-	case a.KVType == op.BF16 && a.HeadDim == 128 && int64(a.QPitch)%8 == 0 && int64(a.Seqs)*int64(a.KVHeads)*32 <= 188*7 && (s.has.exact || int64(a.Seqs)*int64(a.KVHeads) <= 4 || int64(a.Seqs)*int64(a.KVHeads) > 16 || int64(a.MaxBlocks)*int64(a.BlockSize) <= 16384) && int64(a.Rows)*int64(a.Heads) <= 8*int64(a.Seqs)*int64(a.KVHeads):
+	case a.KVType == op.BF16 && a.HeadDim == 128 && int64(a.QPitch)%8 == 0 && int64(a.Seqs)*int64(a.KVHeads)*32 <= 1316 && (s.has.exact || int64(a.Seqs)*int64(a.KVHeads) <= 4 || int64(a.Seqs)*int64(a.KVHeads) > 16 || int64(a.MaxBlocks)*int64(a.BlockSize) <= 16384) && int64(a.Rows)*int64(a.Heads) <= 8*int64(a.Seqs)*int64(a.KVHeads):
 		s.launchAttentionCluster_128_8(q, a)
 	case a.KVType == op.BF16 && a.HeadDim == 128 && int64(a.QPitch)%8 == 0 && int64(a.Seqs)*int64(a.KVHeads)*4 <= 188 && int64(a.MaxBlocks)*int64(a.BlockSize) <= 16384 && int64(a.Rows)*int64(a.Heads) <= 8*int64(a.Seqs)*int64(a.KVHeads):
 		s.launchAttentionCluster_128_4(q, a)
@@ -910,7 +910,7 @@ func (s *Set) PagedAttention(q op.Stream, a op.PagedAttention) {
 		s.launchAttentionMany_128(q, a)
 	case a.KVType == op.BF16 && a.HeadDim == 128 && int64(a.QPitch)%8 == 0:
 		s.launchAttentionMixed_128(q, a)
-	case a.KVType == op.BF16 && a.HeadDim == 256 && int64(a.QPitch)%8 == 0 && int64(a.Seqs)*int64(a.KVHeads)*32 <= 188*7 && int64(a.Rows)*int64(a.Heads) <= 8*int64(a.Seqs)*int64(a.KVHeads):
+	case a.KVType == op.BF16 && a.HeadDim == 256 && int64(a.QPitch)%8 == 0 && int64(a.Seqs)*int64(a.KVHeads)*32 <= 1316 && int64(a.Rows)*int64(a.Heads) <= 8*int64(a.Seqs)*int64(a.KVHeads):
 		s.launchAttentionCluster_256_8(q, a)
 	case a.KVType == op.BF16 && a.HeadDim == 256 && int64(a.QPitch)%8 == 0 && int64(a.Seqs)*int64(a.KVHeads)*4 <= 188 && int64(a.MaxBlocks)*int64(a.BlockSize) <= 16384 && int64(a.Rows)*int64(a.Heads) <= 8*int64(a.Seqs)*int64(a.KVHeads):
 		s.launchAttentionCluster_256_4(q, a)
@@ -1171,7 +1171,7 @@ func (s *Set) launchExpertDownQ8_0Tiles(q op.Stream, a op.ExpertDown) {
 // launchExpertDownQ8_0: kernels/lib/cuda/frag.toml, order few.
 func (s *Set) launchExpertDownQ8_0(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
-	if g := (op.Grid{X: uint32(min(2*188, (int64(a.W.Rows)+127)/128*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/64))), Y: 1, Z: 1}); g.X != 0 {
+	if g := (op.Grid{X: uint32(min(376, (int64(a.W.Rows)+127)/128*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/64))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelExpertDownQ8_0_0], g)
 	}
@@ -1203,7 +1203,7 @@ func (s *Set) launchExpertDownQ4_0Tiles(q op.Stream, a op.ExpertDown) {
 // launchExpertDownQ4_0: kernels/lib/cuda/frag.toml, order few.
 func (s *Set) launchExpertDownQ4_0(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
-	if g := (op.Grid{X: uint32(min(2*188, (int64(a.W.Rows)+127)/128*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/64))), Y: 1, Z: 1}); g.X != 0 {
+	if g := (op.Grid{X: uint32(min(376, (int64(a.W.Rows)+127)/128*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/64))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelExpertDownQ4_0_0], g)
 	}
@@ -1235,7 +1235,7 @@ func (s *Set) launchExpertDownQ4_1Tiles(q op.Stream, a op.ExpertDown) {
 // launchExpertDownQ4_1: kernels/lib/cuda/frag.toml, order few.
 func (s *Set) launchExpertDownQ4_1(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
-	if g := (op.Grid{X: uint32(min(2*188, (int64(a.W.Rows)+127)/128*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/64))), Y: 1, Z: 1}); g.X != 0 {
+	if g := (op.Grid{X: uint32(min(376, (int64(a.W.Rows)+127)/128*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/64))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelExpertDownQ4_1_0], g)
 	}
@@ -1267,7 +1267,7 @@ func (s *Set) launchExpertDownF8Tiles(q op.Stream, a op.ExpertDown) {
 // launchExpertDownF8: kernels/lib/cuda/frag.toml, order few.
 func (s *Set) launchExpertDownF8(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
-	if g := (op.Grid{X: uint32(min(2*188, (int64(a.W.Rows)+127)/128*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/64))), Y: 1, Z: 1}); g.X != 0 {
+	if g := (op.Grid{X: uint32(min(376, (int64(a.W.Rows)+127)/128*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/64))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelExpertDownF8_0], g)
 	}
@@ -1299,7 +1299,7 @@ func (s *Set) launchExpertDownF8blockTiles(q op.Stream, a op.ExpertDown) {
 // launchExpertDownF8block: kernels/lib/cuda/frag.toml, order few.
 func (s *Set) launchExpertDownF8block(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
-	if g := (op.Grid{X: uint32(min(2*188, (int64(a.W.Rows)+127)/128*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/64))), Y: 1, Z: 1}); g.X != 0 {
+	if g := (op.Grid{X: uint32(min(376, (int64(a.W.Rows)+127)/128*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/64))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelExpertDownF8block_0], g)
 	}
@@ -1331,7 +1331,7 @@ func (s *Set) launchExpertDownNvfp4Tiles(q op.Stream, a op.ExpertDown) {
 // launchExpertDownNvfp4: kernels/lib/cuda/frag.toml, order few.
 func (s *Set) launchExpertDownNvfp4(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
-	if g := (op.Grid{X: uint32(min(2*188, (int64(a.W.Rows)+127)/128*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/64))), Y: 1, Z: 1}); g.X != 0 {
+	if g := (op.Grid{X: uint32(min(376, (int64(a.W.Rows)+127)/128*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/64))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelExpertDownNvfp4_0], g)
 	}
@@ -1363,7 +1363,7 @@ func (s *Set) launchExpertDownQ6KTiles(q op.Stream, a op.ExpertDown) {
 // launchExpertDownQ6K: kernels/lib/cuda/frag.toml, order few.
 func (s *Set) launchExpertDownQ6K(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
-	if g := (op.Grid{X: uint32(min(2*188, (int64(a.W.Rows)+127)/128*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/64))), Y: 1, Z: 1}); g.X != 0 {
+	if g := (op.Grid{X: uint32(min(376, (int64(a.W.Rows)+127)/128*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/64))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsExpertDown)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelExpertDownQ6K_0], g)
 	}
@@ -1403,7 +1403,7 @@ func (s *Set) launchExpertUpQ8_0Tiles(q op.Stream, a op.ExpertUp) {
 
 // launchExpertUpQ8_0: kernels/lib/cuda/frag.toml, order few.
 func (s *Set) launchExpertUpQ8_0(q op.Stream, a op.ExpertUp) {
-	if g := (op.Grid{X: uint32(min(2*188, (int64(a.W.Rows)/2+47)/48*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/64))), Y: 1, Z: 1}); g.X != 0 {
+	if g := (op.Grid{X: uint32(min(376, (int64(a.W.Rows)/2+47)/48*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/64))), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[kernelExpertUpQ8_0], g)
 	}
@@ -1423,7 +1423,7 @@ func (s *Set) launchExpertUpQ4_0Tiles(q op.Stream, a op.ExpertUp) {
 
 // launchExpertUpQ4_0: kernels/lib/cuda/frag.toml, order few.
 func (s *Set) launchExpertUpQ4_0(q op.Stream, a op.ExpertUp) {
-	if g := (op.Grid{X: uint32(min(2*188, (int64(a.W.Rows)/2+47)/48*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/64))), Y: 1, Z: 1}); g.X != 0 {
+	if g := (op.Grid{X: uint32(min(376, (int64(a.W.Rows)/2+47)/48*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/64))), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[kernelExpertUpQ4_0], g)
 	}
@@ -1443,7 +1443,7 @@ func (s *Set) launchExpertUpQ4_1Tiles(q op.Stream, a op.ExpertUp) {
 
 // launchExpertUpQ4_1: kernels/lib/cuda/frag.toml, order few.
 func (s *Set) launchExpertUpQ4_1(q op.Stream, a op.ExpertUp) {
-	if g := (op.Grid{X: uint32(min(2*188, (int64(a.W.Rows)/2+47)/48*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/64))), Y: 1, Z: 1}); g.X != 0 {
+	if g := (op.Grid{X: uint32(min(376, (int64(a.W.Rows)/2+47)/48*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/64))), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[kernelExpertUpQ4_1], g)
 	}
@@ -1463,7 +1463,7 @@ func (s *Set) launchExpertUpF8Tiles(q op.Stream, a op.ExpertUp) {
 
 // launchExpertUpF8: kernels/lib/cuda/frag.toml, order few.
 func (s *Set) launchExpertUpF8(q op.Stream, a op.ExpertUp) {
-	if g := (op.Grid{X: uint32(min(2*188, (int64(a.W.Rows)/2+47)/48*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/64))), Y: 1, Z: 1}); g.X != 0 {
+	if g := (op.Grid{X: uint32(min(376, (int64(a.W.Rows)/2+47)/48*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/64))), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[kernelExpertUpF8], g)
 	}
@@ -1483,7 +1483,7 @@ func (s *Set) launchExpertUpF8blockTiles(q op.Stream, a op.ExpertUp) {
 
 // launchExpertUpF8block: kernels/lib/cuda/frag.toml, order few.
 func (s *Set) launchExpertUpF8block(q op.Stream, a op.ExpertUp) {
-	if g := (op.Grid{X: uint32(min(2*188, (int64(a.W.Rows)/2+47)/48*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/64))), Y: 1, Z: 1}); g.X != 0 {
+	if g := (op.Grid{X: uint32(min(376, (int64(a.W.Rows)/2+47)/48*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/64))), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[kernelExpertUpF8block], g)
 	}
@@ -1503,7 +1503,7 @@ func (s *Set) launchExpertUpNvfp4Tiles(q op.Stream, a op.ExpertUp) {
 
 // launchExpertUpNvfp4: kernels/lib/cuda/frag.toml, order few.
 func (s *Set) launchExpertUpNvfp4(q op.Stream, a op.ExpertUp) {
-	if g := (op.Grid{X: uint32(min(2*188, (int64(a.W.Rows)/2+47)/48*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/64))), Y: 1, Z: 1}); g.X != 0 {
+	if g := (op.Grid{X: uint32(min(376, (int64(a.W.Rows)/2+47)/48*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/64))), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[kernelExpertUpNvfp4], g)
 	}
@@ -1523,7 +1523,7 @@ func (s *Set) launchExpertUpQ6KTiles(q op.Stream, a op.ExpertUp) {
 
 // launchExpertUpQ6K: kernels/lib/cuda/frag.toml, order few.
 func (s *Set) launchExpertUpQ6K(q op.Stream, a op.ExpertUp) {
-	if g := (op.Grid{X: uint32(min(2*188, (int64(a.W.Rows)/2+47)/48*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/64))), Y: 1, Z: 1}); g.X != 0 {
+	if g := (op.Grid{X: uint32(min(376, (int64(a.W.Rows)/2+47)/48*min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/64))), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[kernelExpertUpQ6K], g)
 	}
@@ -2081,7 +2081,7 @@ func (s *Set) launchAttentionCluster_64_4(q op.Stream, a op.PagedAttention) {
 
 // launchAttentionShares_64: kernels/lib/cuda/attention.toml, order shares.
 func (s *Set) launchAttentionShares_64(q op.Stream, a op.PagedAttention) {
-	b := argumentsPagedAttention{a, q.Scratch(2 * 188 * 2 * 2048)}
+	b := argumentsPagedAttention{a, q.Scratch(1540096)}
 	if g := (op.Grid{X: uint32(min(188, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelAttentionShares_64], g)
@@ -2136,7 +2136,7 @@ func (s *Set) launchAttentionCluster_128_4(q op.Stream, a op.PagedAttention) {
 
 // launchAttentionShares_128: kernels/lib/cuda/attention.toml, order shares.
 func (s *Set) launchAttentionShares_128(q op.Stream, a op.PagedAttention) {
-	b := argumentsPagedAttention{a, q.Scratch(2 * 188 * 3 * 2048)}
+	b := argumentsPagedAttention{a, q.Scratch(2310144)}
 	if g := (op.Grid{X: uint32(min(188, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelAttentionShares_128], g)
@@ -2154,7 +2154,7 @@ func (s *Set) launchAttentionFew_128_8(q op.Stream, a op.PagedAttention) {
 
 // launchAttentionShares_128_16: kernels/lib/cuda/attention.toml, order shares_16.
 func (s *Set) launchAttentionShares_128_16(q op.Stream, a op.PagedAttention) {
-	b := argumentsPagedAttention{a, q.Scratch(2 * 188 * 6 * 2048)}
+	b := argumentsPagedAttention{a, q.Scratch(4620288)}
 	if g := (op.Grid{X: uint32(min(188, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelAttentionShares_128_16], g)
@@ -2209,7 +2209,7 @@ func (s *Set) launchAttentionCluster_256_4(q op.Stream, a op.PagedAttention) {
 
 // launchAttentionShares_256: kernels/lib/cuda/attention.toml, order shares.
 func (s *Set) launchAttentionShares_256(q op.Stream, a op.PagedAttention) {
-	b := argumentsPagedAttention{a, q.Scratch(2 * 188 * 5 * 2048)}
+	b := argumentsPagedAttention{a, q.Scratch(3850240)}
 	if g := (op.Grid{X: uint32(min(188, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+63)/64)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelAttentionShares_256], g)
@@ -2227,7 +2227,7 @@ func (s *Set) launchAttentionFew_256_8(q op.Stream, a op.PagedAttention) {
 
 // launchAttentionShares_256_16: kernels/lib/cuda/attention.toml, order shares_16.
 func (s *Set) launchAttentionShares_256_16(q op.Stream, a op.PagedAttention) {
-	b := argumentsPagedAttention{a, q.Scratch(2 * 188 * 10 * 2048)}
+	b := argumentsPagedAttention{a, q.Scratch(7700480)}
 	if g := (op.Grid{X: uint32(min(188, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+63)/64)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelAttentionShares_256_16], g)
@@ -2558,7 +2558,7 @@ func (s *Set) scratchPagedAttention(a op.PagedAttention) (most int64) {
 			int64(a.Seqs)*int64(a.Heads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*136)
 	}
 	if !s.has.exact && a.HeadDim == 64 && a.KVType == op.BF16 && int64(a.QPitch)%8 == 0 {
-		most = max(most, 2*188*2*2048)
+		most = max(most, 1540096)
 	}
 	if a.HeadDim == 64 && a.KVType == op.BF16 && int64(a.QPitch)%8 == 0 && s.has.exact {
 		most = max(most, min(int64(a.Rows), 2*int64(a.Seqs))*int64(a.Heads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*264,
@@ -2568,8 +2568,8 @@ func (s *Set) scratchPagedAttention(a op.PagedAttention) (most int64) {
 		most = max(most, int64(a.Seqs)*int64(a.Heads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*264)
 	}
 	if !s.has.exact && a.HeadDim == 128 && a.KVType == op.BF16 && int64(a.QPitch)%8 == 0 {
-		most = max(most, 2*188*3*2048,
-			2*188*6*2048)
+		most = max(most, 2310144,
+			4620288)
 	}
 	if a.HeadDim == 128 && a.KVType == op.BF16 && int64(a.QPitch)%8 == 0 && s.has.exact {
 		most = max(most, min(min(int64(a.Rows), 2*int64(a.Seqs))*int64(a.Heads), 8*int64(a.Seqs)*int64(a.KVHeads))*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*520,
@@ -2581,8 +2581,8 @@ func (s *Set) scratchPagedAttention(a op.PagedAttention) (most int64) {
 		most = max(most, int64(a.Seqs)*int64(a.Heads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*520)
 	}
 	if !s.has.exact && a.HeadDim == 256 && a.KVType == op.BF16 && int64(a.QPitch)%8 == 0 {
-		most = max(most, 2*188*5*2048,
-			2*188*10*2048)
+		most = max(most, 3850240,
+			7700480)
 	}
 	if a.HeadDim == 256 && a.KVType == op.BF16 && int64(a.QPitch)%8 == 0 && s.has.exact {
 		most = max(most, min(min(int64(a.Rows), 2*int64(a.Seqs))*int64(a.Heads), 8*int64(a.Seqs)*int64(a.KVHeads))*((int64(a.MaxBlocks)*int64(a.BlockSize)+63)/64)*1032,

@@ -13,6 +13,7 @@ func TestAt(t *testing.T) {
 		{"(W.Rows+kTile-1)/kTile", 7, true},
 		{"min(Rows, 4) * max(W.Rows, 100, 3)", 400, true},
 		{"-Rows % 4", -1, true},
+		{"ceil(W.Rows, kTile)*ceil(Rows+1, 5)", 14, true},
 		{"Rows << 3 >> 1", 36, true},
 		{"Cols * 0", 0, false},
 		{"5", 5, true},

@@ -1,8 +1,8 @@
 // Package expr reads the Go expressions of manifests: conditions and sizes over an operation's fields.
 //
 // Integer fields are int64 in every expression, so that a size does not overflow; fields of named types (DType,
-// Scheme) keep theirs. An expression that type-checks cannot panic: it has no calls but min and max, and divides only
-// by what cannot be zero.
+// Scheme) keep theirs. An expression that type-checks cannot panic: it has no calls but min, max and ceil, and divides
+// only by what cannot be zero. ceil(a, b) is a/b rounded up, of numbers that are not negative.
 package expr
 
 import (
@@ -100,7 +100,7 @@ func (s *Scope) fieldType(c *contract.Contract, f contract.Field) types.Type {
 }
 
 // universe is what expressions may mention in every scope.
-var universe = []string{"min", "max", "true", "false"}
+var universe = []string{"min", "max", "ceil", "true", "false"}
 
 // names lists what an expression may mention.
 func (s *Scope) names() []string {
@@ -145,6 +145,7 @@ func (s *Scope) read(text string, want types.Type, what string) (*Expr, error) {
 	if err := s.allowed(tree); err != nil {
 		return nil, err
 	}
+	tree = written(tree)
 	e := &Expr{Text: text, tree: tree, scope: s, info: types.Info{Types: map[ast.Expr]types.TypeAndValue{}}}
 	if err := types.CheckExpr(token.NewFileSet(), s.pkg, token.NoPos, tree, &e.info); err != nil {
 		var t types.Error
@@ -198,16 +199,67 @@ func (s *Scope) allowed(e ast.Expr) error {
 		}
 		return &Error{fmt.Sprintf("%s has no field %q", x.Name, e.Sel.Name), diag.Suggest(e.Sel.Name, known)}
 	case *ast.CallExpr:
-		if f, ok := e.Fun.(*ast.Ident); ok && (f.Name == "min" || f.Name == "max") && !e.Ellipsis.IsValid() {
+		if f, ok := e.Fun.(*ast.Ident); ok && !e.Ellipsis.IsValid() && (f.Name == "min" || f.Name == "max" || f.Name == "ceil" && len(e.Args) == 2) {
 			for _, arg := range e.Args {
 				if err := s.allowed(arg); err != nil {
 					return err
 				}
 			}
+			if f.Name == "ceil" && calls(e.Args[1], "ceil") {
+				return &Error{fmt.Sprintf("%q rounds up by what is rounded up itself", types.ExprString(e)), "divide by something simpler"}
+			}
 			return nil
 		}
 	}
-	return &Error{fmt.Sprintf("%q is not allowed in an expression", types.ExprString(e)), "use fields, numbers, operators, min and max"}
+	return &Error{fmt.Sprintf("%q is not allowed in an expression", types.ExprString(e)), "use fields, numbers, operators, min, max and ceil(a, b)"}
+}
+
+// calls tells whether a part of an expression calls a function.
+func calls(e ast.Expr, name string) bool {
+	found := false
+	ast.Inspect(e, func(n ast.Node) bool {
+		id, ok := n.(*ast.Ident)
+		found = found || ok && id.Name == name
+		return !found
+	})
+	return found
+}
+
+// written is an expression with (a + (b - 1)) / b in the place of ceil(a, b). As b is there twice it has no ceil itself, or
+// the tree could double many times.
+func written(e ast.Expr) ast.Expr {
+	switch e := e.(type) {
+	case *ast.ParenExpr:
+		e.X = written(e.X)
+	case *ast.UnaryExpr:
+		e.X = enclosed(e.X)
+	case *ast.BinaryExpr:
+		e.X = written(e.X)
+		if e.Op.Precedence() < token.QUO.Precedence() {
+			e.Y = written(e.Y)
+		} else {
+			e.Y = enclosed(e.Y)
+		}
+	case *ast.CallExpr:
+		for i := range e.Args {
+			e.Args[i] = written(e.Args[i])
+		}
+		if e.Fun.(*ast.Ident).Name == "ceil" {
+			a, b := e.Args[0], e.Args[1]
+			less := &ast.ParenExpr{X: &ast.BinaryExpr{X: b, Op: token.SUB, Y: &ast.BasicLit{Kind: token.INT, Value: "1"}}}
+			return &ast.BinaryExpr{X: &ast.ParenExpr{X: &ast.BinaryExpr{X: a, Op: token.ADD, Y: less}}, Op: token.QUO, Y: b}
+		}
+	}
+	return e
+}
+
+// enclosed is written where a quotient needs parentheses.
+func enclosed(e ast.Expr) ast.Expr {
+	w := written(e)
+	if _, call := e.(*ast.CallExpr); call && w != e {
+		return &ast.ParenExpr{X: w}
+	}
+	return w
 }
 
 // safe refuses divisors that may be zero and shifts that may be negative.

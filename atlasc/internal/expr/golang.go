@@ -42,6 +42,9 @@ func (e *Expr) golang(x ast.Expr) string {
 		}
 		return native
 	}
+	if number, ok := e.number(x); ok {
+		return number
+	}
 	switch x := x.(type) {
 	case *ast.ParenExpr:
 		return "(" + e.golang(x.X) + ")"
@@ -78,17 +81,22 @@ func (e *Expr) identifier(x *ast.Ident) string {
 	if spelled, ok := e.scope.spelling[x.Name]; ok {
 		return spelled
 	}
-	object, ok := e.scope.pkg.Scope().Lookup(x.Name).(*types.Const)
-	switch {
-	case !ok:
+	if _, ok := e.scope.pkg.Scope().Lookup(x.Name).(*types.Const); !ok {
 		return x.Name // true, false
-	case object.Pkg() == e.scope.pkg: // a constant of the manifest
-		if constant.Sign(object.Val()) < 0 {
-			return "(" + object.Val().ExactString() + ")"
-		}
-		return object.Val().ExactString()
 	}
 	return "op." + x.Name
+}
+
+// number spells an integer that the manifest's constants and literals alone make.
+func (e *Expr) number(x ast.Expr) (string, bool) {
+	v := e.info.Types[x].Value
+	if _, plain := e.info.Types[x].Type.(*types.Basic); !plain || v == nil || v.Kind() != constant.Int {
+		return "", false
+	}
+	if constant.Sign(v) < 0 {
+		return "(" + v.ExactString() + ")", true
+	}
+	return v.ExactString(), true
 }
 
 func comparison(op token.Token) bool {
