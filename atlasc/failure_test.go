@@ -85,7 +85,7 @@ func TestManyKernels(t *testing.T) {
 	head, tail, _ := strings.Cut(string(text), "[[kernel]]")
 	many.WriteString(head)
 	for i := range 5000 {
-		fmt.Fprintf(&many, "[[kernel]]\nop = \"Norm\"\nname = \"norm_%d\"\nwhen = \"Cols == %d && Rows < %d\"\nbody = \"lib/norm.cuh\"\ninst = \"norm<32>\"\ngrid = [\"Rows\"]\nblock = [\"32\"]\n", i, i, i%7+1)
+		fmt.Fprintf(&many, "[[kernel]]\nop = \"Norm\"\nname = \"norm_%d\"\nwhen = \"Cols == %d && Rows < %d\"\nbody = \"lib/norm.cuh\"\ninst = \"norm\"\ngrid = [\"Rows\"]\nblock = [\"32\"]\n", i, i, i%7+1)
 	}
 	many.WriteString("[[kernel]]" + tail)
 	cases := []struct {

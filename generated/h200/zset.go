@@ -3003,19 +3003,19 @@ func (s *Set) Linear(q op.Stream, a op.Linear) {
 			s.launchLinearQ8_0Split_128Single(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 128 && a.Rows <= 192 && a.W.Rows > 12672 && a.W.Rows <= 25344:
 			s.launchLinearQ8_0Split_192Single(q, a)
-		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && ((int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128)) <= 31:
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && (int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128) <= 31:
 			s.launchLinearQ8_0Wide_128_4(q, a)
-		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && ((int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128)) <= 40:
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && (int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128) <= 40:
 			s.launchLinearQ8_0Wide_128_3(q, a)
-		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && ((int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128)) <= 66:
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && (int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128) <= 66:
 			s.launchLinearQ8_0Wide_128_2(q, a)
-		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && (int64(a.Rows)+191)/192 == (int64(a.Rows)+255)/256 && ((int64(a.Rows)+191)/192*((int64(a.W.Rows)+127)/128)) <= 40:
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && (int64(a.Rows)+191)/192 == (int64(a.Rows)+255)/256 && (int64(a.Rows)+191)/192*((int64(a.W.Rows)+127)/128) <= 40:
 			s.launchLinearQ8_0Wide_192_3(q, a)
-		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && (int64(a.Rows)+191)/192 == (int64(a.Rows)+255)/256 && ((int64(a.Rows)+191)/192*((int64(a.W.Rows)+127)/128)) <= 66:
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && (int64(a.Rows)+191)/192 == (int64(a.Rows)+255)/256 && (int64(a.Rows)+191)/192*((int64(a.W.Rows)+127)/128) <= 66:
 			s.launchLinearQ8_0Wide_192_2(q, a)
-		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && ((int64(a.Rows)+255)/256*((int64(a.W.Rows)+127)/128)) <= 40:
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && (int64(a.Rows)+255)/256*((int64(a.W.Rows)+127)/128) <= 40:
 			s.launchLinearQ8_0Wide_256_3(q, a)
-		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && ((int64(a.Rows)+255)/256*((int64(a.W.Rows)+127)/128)) <= 66:
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && (int64(a.Rows)+255)/256*((int64(a.W.Rows)+127)/128) <= 66:
 			s.launchLinearQ8_0Wide_256_2(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && 80*(((int64(a.Rows)+255)/256*((int64(a.W.Rows)+127)/128)+131)/132) <= min(65*(((int64(a.Rows)+191)/192*((int64(a.W.Rows)+127)/128)+131)/132), 57*(((int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128)+131)/132)):
 			s.launchLinearQ8_0Wide_256(q, a)
@@ -3088,19 +3088,19 @@ func (s *Set) Linear(q op.Stream, a op.Linear) {
 			s.launchLinearQ4_0Split_128Single(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 128 && a.Rows <= 192 && a.W.Rows > 12672 && a.W.Rows <= 25344:
 			s.launchLinearQ4_0Split_192Single(q, a)
-		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && ((int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128)) <= 31:
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && (int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128) <= 31:
 			s.launchLinearQ4_0Wide_128_4(q, a)
-		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && ((int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128)) <= 40:
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && (int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128) <= 40:
 			s.launchLinearQ4_0Wide_128_3(q, a)
-		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && ((int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128)) <= 66:
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && (int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128) <= 66:
 			s.launchLinearQ4_0Wide_128_2(q, a)
-		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && (int64(a.Rows)+191)/192 == (int64(a.Rows)+255)/256 && ((int64(a.Rows)+191)/192*((int64(a.W.Rows)+127)/128)) <= 40:
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && (int64(a.Rows)+191)/192 == (int64(a.Rows)+255)/256 && (int64(a.Rows)+191)/192*((int64(a.W.Rows)+127)/128) <= 40:
 			s.launchLinearQ4_0Wide_192_3(q, a)
-		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && (int64(a.Rows)+191)/192 == (int64(a.Rows)+255)/256 && ((int64(a.Rows)+191)/192*((int64(a.W.Rows)+127)/128)) <= 66:
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && (int64(a.Rows)+191)/192 == (int64(a.Rows)+255)/256 && (int64(a.Rows)+191)/192*((int64(a.W.Rows)+127)/128) <= 66:
 			s.launchLinearQ4_0Wide_192_2(q, a)
-		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && ((int64(a.Rows)+255)/256*((int64(a.W.Rows)+127)/128)) <= 40:
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && (int64(a.Rows)+255)/256*((int64(a.W.Rows)+127)/128) <= 40:
 			s.launchLinearQ4_0Wide_256_3(q, a)
-		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && ((int64(a.Rows)+255)/256*((int64(a.W.Rows)+127)/128)) <= 66:
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && (int64(a.Rows)+255)/256*((int64(a.W.Rows)+127)/128) <= 66:
 			s.launchLinearQ4_0Wide_256_2(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && 80*(((int64(a.Rows)+255)/256*((int64(a.W.Rows)+127)/128)+131)/132) <= min(65*(((int64(a.Rows)+191)/192*((int64(a.W.Rows)+127)/128)+131)/132), 57*(((int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128)+131)/132)):
 			s.launchLinearQ4_0Wide_256(q, a)
@@ -3171,19 +3171,19 @@ func (s *Set) Linear(q op.Stream, a op.Linear) {
 			s.launchLinearQ4_1Split_128Single(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 128 && a.Rows <= 192 && a.W.Rows > 12672 && a.W.Rows <= 25344:
 			s.launchLinearQ4_1Split_192Single(q, a)
-		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && ((int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128)) <= 31:
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && (int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128) <= 31:
 			s.launchLinearQ4_1Wide_128_4(q, a)
-		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && ((int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128)) <= 40:
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && (int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128) <= 40:
 			s.launchLinearQ4_1Wide_128_3(q, a)
-		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && ((int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128)) <= 66:
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && (int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128) <= 66:
 			s.launchLinearQ4_1Wide_128_2(q, a)
-		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && (int64(a.Rows)+191)/192 == (int64(a.Rows)+255)/256 && ((int64(a.Rows)+191)/192*((int64(a.W.Rows)+127)/128)) <= 40:
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && (int64(a.Rows)+191)/192 == (int64(a.Rows)+255)/256 && (int64(a.Rows)+191)/192*((int64(a.W.Rows)+127)/128) <= 40:
 			s.launchLinearQ4_1Wide_192_3(q, a)
-		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && (int64(a.Rows)+191)/192 == (int64(a.Rows)+255)/256 && ((int64(a.Rows)+191)/192*((int64(a.W.Rows)+127)/128)) <= 66:
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && (int64(a.Rows)+191)/192 == (int64(a.Rows)+255)/256 && (int64(a.Rows)+191)/192*((int64(a.W.Rows)+127)/128) <= 66:
 			s.launchLinearQ4_1Wide_192_2(q, a)
-		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && ((int64(a.Rows)+255)/256*((int64(a.W.Rows)+127)/128)) <= 40:
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && (int64(a.Rows)+255)/256*((int64(a.W.Rows)+127)/128) <= 40:
 			s.launchLinearQ4_1Wide_256_3(q, a)
-		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && ((int64(a.Rows)+255)/256*((int64(a.W.Rows)+127)/128)) <= 66:
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && (int64(a.Rows)+255)/256*((int64(a.W.Rows)+127)/128) <= 66:
 			s.launchLinearQ4_1Wide_256_2(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && 80*(((int64(a.Rows)+255)/256*((int64(a.W.Rows)+127)/128)+131)/132) <= min(65*(((int64(a.Rows)+191)/192*((int64(a.W.Rows)+127)/128)+131)/132), 57*(((int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128)+131)/132)):
 			s.launchLinearQ4_1Wide_256(q, a)
@@ -3258,19 +3258,19 @@ func (s *Set) Linear(q op.Stream, a op.Linear) {
 			s.launchLinearF8E4m3_128x128(q, a)
 		case !s.has.exact && a.W.Rounding == op.RoundingE4M3xRow && int64(a.W.Cols)%256 == 0 && a.W.Cols >= 1024 && a.Rows > 64:
 			s.launchLinearF8E4m3_64x128(q, a)
-		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && ((int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128)) <= 31:
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && (int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128) <= 31:
 			s.launchLinearF8Wide_128_4(q, a)
-		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && ((int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128)) <= 40:
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && (int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128) <= 40:
 			s.launchLinearF8Wide_128_3(q, a)
-		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && ((int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128)) <= 66:
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && (int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128) <= 66:
 			s.launchLinearF8Wide_128_2(q, a)
-		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && (int64(a.Rows)+191)/192 == (int64(a.Rows)+255)/256 && ((int64(a.Rows)+191)/192*((int64(a.W.Rows)+127)/128)) <= 40:
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && (int64(a.Rows)+191)/192 == (int64(a.Rows)+255)/256 && (int64(a.Rows)+191)/192*((int64(a.W.Rows)+127)/128) <= 40:
 			s.launchLinearF8Wide_192_3(q, a)
-		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && (int64(a.Rows)+191)/192 == (int64(a.Rows)+255)/256 && ((int64(a.Rows)+191)/192*((int64(a.W.Rows)+127)/128)) <= 66:
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && (int64(a.Rows)+191)/192 == (int64(a.Rows)+255)/256 && (int64(a.Rows)+191)/192*((int64(a.W.Rows)+127)/128) <= 66:
 			s.launchLinearF8Wide_192_2(q, a)
-		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && ((int64(a.Rows)+255)/256*((int64(a.W.Rows)+127)/128)) <= 40:
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && (int64(a.Rows)+255)/256*((int64(a.W.Rows)+127)/128) <= 40:
 			s.launchLinearF8Wide_256_3(q, a)
-		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && ((int64(a.Rows)+255)/256*((int64(a.W.Rows)+127)/128)) <= 66:
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && (int64(a.Rows)+255)/256*((int64(a.W.Rows)+127)/128) <= 66:
 			s.launchLinearF8Wide_256_2(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && 80*(((int64(a.Rows)+255)/256*((int64(a.W.Rows)+127)/128)+131)/132) <= min(65*(((int64(a.Rows)+191)/192*((int64(a.W.Rows)+127)/128)+131)/132), 52*(((int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128)+131)/132)):
 			s.launchLinearF8Wide_256(q, a)
@@ -3408,19 +3408,19 @@ func (s *Set) Linear(q op.Stream, a op.Linear) {
 			s.launchLinearNvfp4Split_128Single(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 128 && a.Rows <= 192 && a.W.Rows > 12672 && a.W.Rows <= 25344:
 			s.launchLinearNvfp4Split_192Single(q, a)
-		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && ((int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128)) <= 31:
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && (int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128) <= 31:
 			s.launchLinearNvfp4Wide_128_4(q, a)
-		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && ((int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128)) <= 40:
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && (int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128) <= 40:
 			s.launchLinearNvfp4Wide_128_3(q, a)
-		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && ((int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128)) <= 66:
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && (int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128) <= 66:
 			s.launchLinearNvfp4Wide_128_2(q, a)
-		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && (int64(a.Rows)+191)/192 == (int64(a.Rows)+255)/256 && ((int64(a.Rows)+191)/192*((int64(a.W.Rows)+127)/128)) <= 40:
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && (int64(a.Rows)+191)/192 == (int64(a.Rows)+255)/256 && (int64(a.Rows)+191)/192*((int64(a.W.Rows)+127)/128) <= 40:
 			s.launchLinearNvfp4Wide_192_3(q, a)
-		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && (int64(a.Rows)+191)/192 == (int64(a.Rows)+255)/256 && ((int64(a.Rows)+191)/192*((int64(a.W.Rows)+127)/128)) <= 66:
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && (int64(a.Rows)+191)/192 == (int64(a.Rows)+255)/256 && (int64(a.Rows)+191)/192*((int64(a.W.Rows)+127)/128) <= 66:
 			s.launchLinearNvfp4Wide_192_2(q, a)
-		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && ((int64(a.Rows)+255)/256*((int64(a.W.Rows)+127)/128)) <= 40:
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && (int64(a.Rows)+255)/256*((int64(a.W.Rows)+127)/128) <= 40:
 			s.launchLinearNvfp4Wide_256_3(q, a)
-		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && ((int64(a.Rows)+255)/256*((int64(a.W.Rows)+127)/128)) <= 66:
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && (int64(a.Rows)+255)/256*((int64(a.W.Rows)+127)/128) <= 66:
 			s.launchLinearNvfp4Wide_256_2(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && 80*(((int64(a.Rows)+255)/256*((int64(a.W.Rows)+127)/128)+131)/132) <= min(65*(((int64(a.Rows)+191)/192*((int64(a.W.Rows)+127)/128)+131)/132), 52*(((int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128)+131)/132)):
 			s.launchLinearNvfp4Wide_256(q, a)
@@ -3501,19 +3501,19 @@ func (s *Set) Linear(q op.Stream, a op.Linear) {
 			s.launchLinearQ6KSplit_128Single(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 128 && a.Rows <= 192 && a.W.Rows > 12672 && a.W.Rows <= 25344:
 			s.launchLinearQ6KSplit_192Single(q, a)
-		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && ((int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128)) <= 31:
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && (int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128) <= 31:
 			s.launchLinearQ6KWide_128_4(q, a)
-		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && ((int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128)) <= 40:
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && (int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128) <= 40:
 			s.launchLinearQ6KWide_128_3(q, a)
-		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && ((int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128)) <= 66:
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && (int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128) <= 66:
 			s.launchLinearQ6KWide_128_2(q, a)
-		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && (int64(a.Rows)+191)/192 == (int64(a.Rows)+255)/256 && ((int64(a.Rows)+191)/192*((int64(a.W.Rows)+127)/128)) <= 40:
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && (int64(a.Rows)+191)/192 == (int64(a.Rows)+255)/256 && (int64(a.Rows)+191)/192*((int64(a.W.Rows)+127)/128) <= 40:
 			s.launchLinearQ6KWide_192_3(q, a)
-		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && (int64(a.Rows)+191)/192 == (int64(a.Rows)+255)/256 && ((int64(a.Rows)+191)/192*((int64(a.W.Rows)+127)/128)) <= 66:
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && (int64(a.Rows)+191)/192 == (int64(a.Rows)+255)/256 && (int64(a.Rows)+191)/192*((int64(a.W.Rows)+127)/128) <= 66:
 			s.launchLinearQ6KWide_192_2(q, a)
-		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && ((int64(a.Rows)+255)/256*((int64(a.W.Rows)+127)/128)) <= 40:
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && (int64(a.Rows)+255)/256*((int64(a.W.Rows)+127)/128) <= 40:
 			s.launchLinearQ6KWide_256_3(q, a)
-		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && ((int64(a.Rows)+255)/256*((int64(a.W.Rows)+127)/128)) <= 66:
+		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && (int64(a.Rows)+255)/256*((int64(a.W.Rows)+127)/128) <= 66:
 			s.launchLinearQ6KWide_256_2(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && 80*(((int64(a.Rows)+255)/256*((int64(a.W.Rows)+127)/128)+131)/132) <= min(65*(((int64(a.Rows)+191)/192*((int64(a.W.Rows)+127)/128)+131)/132), 57*(((int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128)+131)/132)):
 			s.launchLinearQ6KWide_256(q, a)
@@ -7207,7 +7207,7 @@ func (s *Set) launchLinearQ8_0Split_16Large(q op.Stream, a op.Linear) {
 
 // launchLinearQ8_0Split_16Middle: kernels/h200/frag/split.toml, order warps_4.
 func (s *Set) launchLinearQ8_0Split_16Middle(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(min(248, 4*((int64(a.W.Rows)+128-1)/128))), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32(min(248, 4*((int64(a.W.Rows)+127)/128))), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
 			arguments op.Linear
 			_         [48]byte
@@ -7252,7 +7252,7 @@ func (s *Set) launchLinearQ8_0Split_16(q op.Stream, a op.Linear) {
 
 // launchLinearQ8_0Split_32Middle: kernels/h200/frag/split.toml, order split_2.
 func (s *Set) launchLinearQ8_0Split_32Middle(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(min(248, 2*((int64(a.W.Rows)+64-1)/64))), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32(min(248, 2*((int64(a.W.Rows)+63)/64))), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
 			arguments op.Linear
 			_         [48]byte
@@ -7447,7 +7447,7 @@ func (s *Set) launchLinearQ8_0Split_192Single(q op.Stream, a op.Linear) {
 
 // launchLinearQ8_0Wide_128_4: kernels/h200/frag/wide.toml, order wide_4.
 func (s *Set) launchLinearQ8_0Wide_128_4(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(4 * ((int64(a.Rows) + 127) / 128 * ((int64(a.W.Rows) + 127) / 128))), Y: 1, Z: 1}); g.X != 0 {
+	if g := (op.Grid{X: uint32(4 * ((int64(a.Rows) + 127) / 128) * ((int64(a.W.Rows) + 127) / 128)), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
 			arguments op.Linear
 			_         [48]byte
@@ -7462,7 +7462,7 @@ func (s *Set) launchLinearQ8_0Wide_128_4(q op.Stream, a op.Linear) {
 
 // launchLinearQ8_0Wide_128_3: kernels/h200/frag/wide.toml, order wide_3.
 func (s *Set) launchLinearQ8_0Wide_128_3(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(3 * ((int64(a.Rows) + 127) / 128 * ((int64(a.W.Rows) + 127) / 128))), Y: 1, Z: 1}); g.X != 0 {
+	if g := (op.Grid{X: uint32(3 * ((int64(a.Rows) + 127) / 128) * ((int64(a.W.Rows) + 127) / 128)), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
 			arguments op.Linear
 			_         [48]byte
@@ -7477,7 +7477,7 @@ func (s *Set) launchLinearQ8_0Wide_128_3(q op.Stream, a op.Linear) {
 
 // launchLinearQ8_0Wide_128_2: kernels/h200/frag/wide.toml, order wide_2.
 func (s *Set) launchLinearQ8_0Wide_128_2(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(2 * ((int64(a.Rows) + 127) / 128 * ((int64(a.W.Rows) + 127) / 128))), Y: 1, Z: 1}); g.X != 0 {
+	if g := (op.Grid{X: uint32(2 * ((int64(a.Rows) + 127) / 128) * ((int64(a.W.Rows) + 127) / 128)), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
 			arguments op.Linear
 			_         [48]byte
@@ -7492,7 +7492,7 @@ func (s *Set) launchLinearQ8_0Wide_128_2(q op.Stream, a op.Linear) {
 
 // launchLinearQ8_0Wide_192_3: kernels/h200/frag/wide.toml, order wide_3.
 func (s *Set) launchLinearQ8_0Wide_192_3(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(3 * ((int64(a.Rows) + 191) / 192 * ((int64(a.W.Rows) + 127) / 128))), Y: 1, Z: 1}); g.X != 0 {
+	if g := (op.Grid{X: uint32(3 * ((int64(a.Rows) + 191) / 192) * ((int64(a.W.Rows) + 127) / 128)), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
 			arguments op.Linear
 			_         [48]byte
@@ -7507,7 +7507,7 @@ func (s *Set) launchLinearQ8_0Wide_192_3(q op.Stream, a op.Linear) {
 
 // launchLinearQ8_0Wide_192_2: kernels/h200/frag/wide.toml, order wide_2.
 func (s *Set) launchLinearQ8_0Wide_192_2(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(2 * ((int64(a.Rows) + 191) / 192 * ((int64(a.W.Rows) + 127) / 128))), Y: 1, Z: 1}); g.X != 0 {
+	if g := (op.Grid{X: uint32(2 * ((int64(a.Rows) + 191) / 192) * ((int64(a.W.Rows) + 127) / 128)), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
 			arguments op.Linear
 			_         [48]byte
@@ -7522,7 +7522,7 @@ func (s *Set) launchLinearQ8_0Wide_192_2(q op.Stream, a op.Linear) {
 
 // launchLinearQ8_0Wide_256_3: kernels/h200/frag/wide.toml, order wide_3.
 func (s *Set) launchLinearQ8_0Wide_256_3(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(3 * ((int64(a.Rows) + 255) / 256 * ((int64(a.W.Rows) + 127) / 128))), Y: 1, Z: 1}); g.X != 0 {
+	if g := (op.Grid{X: uint32(3 * ((int64(a.Rows) + 255) / 256) * ((int64(a.W.Rows) + 127) / 128)), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
 			arguments op.Linear
 			_         [48]byte
@@ -7537,7 +7537,7 @@ func (s *Set) launchLinearQ8_0Wide_256_3(q op.Stream, a op.Linear) {
 
 // launchLinearQ8_0Wide_256_2: kernels/h200/frag/wide.toml, order wide_2.
 func (s *Set) launchLinearQ8_0Wide_256_2(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(2 * ((int64(a.Rows) + 255) / 256 * ((int64(a.W.Rows) + 127) / 128))), Y: 1, Z: 1}); g.X != 0 {
+	if g := (op.Grid{X: uint32(2 * ((int64(a.Rows) + 255) / 256) * ((int64(a.W.Rows) + 127) / 128)), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
 			arguments op.Linear
 			_         [48]byte
@@ -7774,7 +7774,7 @@ func (s *Set) launchLinearQ4_0Split_16Large(q op.Stream, a op.Linear) {
 
 // launchLinearQ4_0Split_16Middle: kernels/h200/frag/split.toml, order warps_2.
 func (s *Set) launchLinearQ4_0Split_16Middle(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(min(248, 2*((int64(a.W.Rows)+64-1)/64))), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32(min(248, 2*((int64(a.W.Rows)+63)/64))), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
 			arguments op.Linear
 			_         [48]byte
@@ -7819,7 +7819,7 @@ func (s *Set) launchLinearQ4_0Split_16(q op.Stream, a op.Linear) {
 
 // launchLinearQ4_0Split_32Middle: kernels/h200/frag/split.toml, order split_2.
 func (s *Set) launchLinearQ4_0Split_32Middle(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(min(248, 2*((int64(a.W.Rows)+64-1)/64))), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32(min(248, 2*((int64(a.W.Rows)+63)/64))), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
 			arguments op.Linear
 			_         [48]byte
@@ -7999,7 +7999,7 @@ func (s *Set) launchLinearQ4_0Split_192Single(q op.Stream, a op.Linear) {
 
 // launchLinearQ4_0Wide_128_4: kernels/h200/frag/wide.toml, order wide_4.
 func (s *Set) launchLinearQ4_0Wide_128_4(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(4 * ((int64(a.Rows) + 127) / 128 * ((int64(a.W.Rows) + 127) / 128))), Y: 1, Z: 1}); g.X != 0 {
+	if g := (op.Grid{X: uint32(4 * ((int64(a.Rows) + 127) / 128) * ((int64(a.W.Rows) + 127) / 128)), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
 			arguments op.Linear
 			_         [48]byte
@@ -8014,7 +8014,7 @@ func (s *Set) launchLinearQ4_0Wide_128_4(q op.Stream, a op.Linear) {
 
 // launchLinearQ4_0Wide_128_3: kernels/h200/frag/wide.toml, order wide_3.
 func (s *Set) launchLinearQ4_0Wide_128_3(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(3 * ((int64(a.Rows) + 127) / 128 * ((int64(a.W.Rows) + 127) / 128))), Y: 1, Z: 1}); g.X != 0 {
+	if g := (op.Grid{X: uint32(3 * ((int64(a.Rows) + 127) / 128) * ((int64(a.W.Rows) + 127) / 128)), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
 			arguments op.Linear
 			_         [48]byte
@@ -8029,7 +8029,7 @@ func (s *Set) launchLinearQ4_0Wide_128_3(q op.Stream, a op.Linear) {
 
 // launchLinearQ4_0Wide_128_2: kernels/h200/frag/wide.toml, order wide_2.
 func (s *Set) launchLinearQ4_0Wide_128_2(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(2 * ((int64(a.Rows) + 127) / 128 * ((int64(a.W.Rows) + 127) / 128))), Y: 1, Z: 1}); g.X != 0 {
+	if g := (op.Grid{X: uint32(2 * ((int64(a.Rows) + 127) / 128) * ((int64(a.W.Rows) + 127) / 128)), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
 			arguments op.Linear
 			_         [48]byte
@@ -8044,7 +8044,7 @@ func (s *Set) launchLinearQ4_0Wide_128_2(q op.Stream, a op.Linear) {
 
 // launchLinearQ4_0Wide_192_3: kernels/h200/frag/wide.toml, order wide_3.
 func (s *Set) launchLinearQ4_0Wide_192_3(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(3 * ((int64(a.Rows) + 191) / 192 * ((int64(a.W.Rows) + 127) / 128))), Y: 1, Z: 1}); g.X != 0 {
+	if g := (op.Grid{X: uint32(3 * ((int64(a.Rows) + 191) / 192) * ((int64(a.W.Rows) + 127) / 128)), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
 			arguments op.Linear
 			_         [48]byte
@@ -8059,7 +8059,7 @@ func (s *Set) launchLinearQ4_0Wide_192_3(q op.Stream, a op.Linear) {
 
 // launchLinearQ4_0Wide_192_2: kernels/h200/frag/wide.toml, order wide_2.
 func (s *Set) launchLinearQ4_0Wide_192_2(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(2 * ((int64(a.Rows) + 191) / 192 * ((int64(a.W.Rows) + 127) / 128))), Y: 1, Z: 1}); g.X != 0 {
+	if g := (op.Grid{X: uint32(2 * ((int64(a.Rows) + 191) / 192) * ((int64(a.W.Rows) + 127) / 128)), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
 			arguments op.Linear
 			_         [48]byte
@@ -8074,7 +8074,7 @@ func (s *Set) launchLinearQ4_0Wide_192_2(q op.Stream, a op.Linear) {
 
 // launchLinearQ4_0Wide_256_3: kernels/h200/frag/wide.toml, order wide_3.
 func (s *Set) launchLinearQ4_0Wide_256_3(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(3 * ((int64(a.Rows) + 255) / 256 * ((int64(a.W.Rows) + 127) / 128))), Y: 1, Z: 1}); g.X != 0 {
+	if g := (op.Grid{X: uint32(3 * ((int64(a.Rows) + 255) / 256) * ((int64(a.W.Rows) + 127) / 128)), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
 			arguments op.Linear
 			_         [48]byte
@@ -8089,7 +8089,7 @@ func (s *Set) launchLinearQ4_0Wide_256_3(q op.Stream, a op.Linear) {
 
 // launchLinearQ4_0Wide_256_2: kernels/h200/frag/wide.toml, order wide_2.
 func (s *Set) launchLinearQ4_0Wide_256_2(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(2 * ((int64(a.Rows) + 255) / 256 * ((int64(a.W.Rows) + 127) / 128))), Y: 1, Z: 1}); g.X != 0 {
+	if g := (op.Grid{X: uint32(2 * ((int64(a.Rows) + 255) / 256) * ((int64(a.W.Rows) + 127) / 128)), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
 			arguments op.Linear
 			_         [48]byte
@@ -8296,7 +8296,7 @@ func (s *Set) launchLinearQ4_1Split_16Large(q op.Stream, a op.Linear) {
 
 // launchLinearQ4_1Split_16Middle: kernels/h200/frag/split.toml, order warps_4.
 func (s *Set) launchLinearQ4_1Split_16Middle(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(min(248, 4*((int64(a.W.Rows)+128-1)/128))), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32(min(248, 4*((int64(a.W.Rows)+127)/128))), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
 			arguments op.Linear
 			_         [48]byte
@@ -8341,7 +8341,7 @@ func (s *Set) launchLinearQ4_1Split_16(q op.Stream, a op.Linear) {
 
 // launchLinearQ4_1Split_32Middle: kernels/h200/frag/split.toml, order split_2.
 func (s *Set) launchLinearQ4_1Split_32Middle(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(min(248, 2*((int64(a.W.Rows)+64-1)/64))), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32(min(248, 2*((int64(a.W.Rows)+63)/64))), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
 			arguments op.Linear
 			_         [48]byte
@@ -8536,7 +8536,7 @@ func (s *Set) launchLinearQ4_1Split_192Single(q op.Stream, a op.Linear) {
 
 // launchLinearQ4_1Wide_128_4: kernels/h200/frag/wide.toml, order wide_4.
 func (s *Set) launchLinearQ4_1Wide_128_4(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(4 * ((int64(a.Rows) + 127) / 128 * ((int64(a.W.Rows) + 127) / 128))), Y: 1, Z: 1}); g.X != 0 {
+	if g := (op.Grid{X: uint32(4 * ((int64(a.Rows) + 127) / 128) * ((int64(a.W.Rows) + 127) / 128)), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
 			arguments op.Linear
 			_         [48]byte
@@ -8551,7 +8551,7 @@ func (s *Set) launchLinearQ4_1Wide_128_4(q op.Stream, a op.Linear) {
 
 // launchLinearQ4_1Wide_128_3: kernels/h200/frag/wide.toml, order wide_3.
 func (s *Set) launchLinearQ4_1Wide_128_3(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(3 * ((int64(a.Rows) + 127) / 128 * ((int64(a.W.Rows) + 127) / 128))), Y: 1, Z: 1}); g.X != 0 {
+	if g := (op.Grid{X: uint32(3 * ((int64(a.Rows) + 127) / 128) * ((int64(a.W.Rows) + 127) / 128)), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
 			arguments op.Linear
 			_         [48]byte
@@ -8566,7 +8566,7 @@ func (s *Set) launchLinearQ4_1Wide_128_3(q op.Stream, a op.Linear) {
 
 // launchLinearQ4_1Wide_128_2: kernels/h200/frag/wide.toml, order wide_2.
 func (s *Set) launchLinearQ4_1Wide_128_2(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(2 * ((int64(a.Rows) + 127) / 128 * ((int64(a.W.Rows) + 127) / 128))), Y: 1, Z: 1}); g.X != 0 {
+	if g := (op.Grid{X: uint32(2 * ((int64(a.Rows) + 127) / 128) * ((int64(a.W.Rows) + 127) / 128)), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
 			arguments op.Linear
 			_         [48]byte
@@ -8581,7 +8581,7 @@ func (s *Set) launchLinearQ4_1Wide_128_2(q op.Stream, a op.Linear) {
 
 // launchLinearQ4_1Wide_192_3: kernels/h200/frag/wide.toml, order wide_3.
 func (s *Set) launchLinearQ4_1Wide_192_3(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(3 * ((int64(a.Rows) + 191) / 192 * ((int64(a.W.Rows) + 127) / 128))), Y: 1, Z: 1}); g.X != 0 {
+	if g := (op.Grid{X: uint32(3 * ((int64(a.Rows) + 191) / 192) * ((int64(a.W.Rows) + 127) / 128)), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
 			arguments op.Linear
 			_         [48]byte
@@ -8596,7 +8596,7 @@ func (s *Set) launchLinearQ4_1Wide_192_3(q op.Stream, a op.Linear) {
 
 // launchLinearQ4_1Wide_192_2: kernels/h200/frag/wide.toml, order wide_2.
 func (s *Set) launchLinearQ4_1Wide_192_2(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(2 * ((int64(a.Rows) + 191) / 192 * ((int64(a.W.Rows) + 127) / 128))), Y: 1, Z: 1}); g.X != 0 {
+	if g := (op.Grid{X: uint32(2 * ((int64(a.Rows) + 191) / 192) * ((int64(a.W.Rows) + 127) / 128)), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
 			arguments op.Linear
 			_         [48]byte
@@ -8611,7 +8611,7 @@ func (s *Set) launchLinearQ4_1Wide_192_2(q op.Stream, a op.Linear) {
 
 // launchLinearQ4_1Wide_256_3: kernels/h200/frag/wide.toml, order wide_3.
 func (s *Set) launchLinearQ4_1Wide_256_3(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(3 * ((int64(a.Rows) + 255) / 256 * ((int64(a.W.Rows) + 127) / 128))), Y: 1, Z: 1}); g.X != 0 {
+	if g := (op.Grid{X: uint32(3 * ((int64(a.Rows) + 255) / 256) * ((int64(a.W.Rows) + 127) / 128)), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
 			arguments op.Linear
 			_         [48]byte
@@ -8626,7 +8626,7 @@ func (s *Set) launchLinearQ4_1Wide_256_3(q op.Stream, a op.Linear) {
 
 // launchLinearQ4_1Wide_256_2: kernels/h200/frag/wide.toml, order wide_2.
 func (s *Set) launchLinearQ4_1Wide_256_2(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(2 * ((int64(a.Rows) + 255) / 256 * ((int64(a.W.Rows) + 127) / 128))), Y: 1, Z: 1}); g.X != 0 {
+	if g := (op.Grid{X: uint32(2 * ((int64(a.Rows) + 255) / 256) * ((int64(a.W.Rows) + 127) / 128)), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
 			arguments op.Linear
 			_         [48]byte
@@ -8848,7 +8848,7 @@ func (s *Set) launchLinearF8Split_16Large(q op.Stream, a op.Linear) {
 
 // launchLinearF8Split_16Middle: kernels/h200/frag/split.toml, order split_2.
 func (s *Set) launchLinearF8Split_16Middle(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(min(248, 2*((int64(a.W.Rows)+64-1)/64))), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32(min(248, 2*((int64(a.W.Rows)+63)/64))), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
 			arguments op.Linear
 			_         [48]byte
@@ -8893,7 +8893,7 @@ func (s *Set) launchLinearF8Split_16(q op.Stream, a op.Linear) {
 
 // launchLinearF8Split_32Middle: kernels/h200/frag/split.toml, order split_4.
 func (s *Set) launchLinearF8Split_32Middle(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(min(248, 4*((int64(a.W.Rows)+128-1)/128))), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32(min(248, 4*((int64(a.W.Rows)+127)/128))), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
 			arguments op.Linear
 			_         [48]byte
@@ -9099,7 +9099,7 @@ func (s *Set) launchLinearF8E4m3_64x128(q op.Stream, a op.Linear) {
 
 // launchLinearF8Wide_128_4: kernels/h200/frag/wide.toml, order wide_4.
 func (s *Set) launchLinearF8Wide_128_4(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(4 * ((int64(a.Rows) + 127) / 128 * ((int64(a.W.Rows) + 127) / 128))), Y: 1, Z: 1}); g.X != 0 {
+	if g := (op.Grid{X: uint32(4 * ((int64(a.Rows) + 127) / 128) * ((int64(a.W.Rows) + 127) / 128)), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
 			arguments op.Linear
 			_         [48]byte
@@ -9114,7 +9114,7 @@ func (s *Set) launchLinearF8Wide_128_4(q op.Stream, a op.Linear) {
 
 // launchLinearF8Wide_128_3: kernels/h200/frag/wide.toml, order wide_3.
 func (s *Set) launchLinearF8Wide_128_3(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(3 * ((int64(a.Rows) + 127) / 128 * ((int64(a.W.Rows) + 127) / 128))), Y: 1, Z: 1}); g.X != 0 {
+	if g := (op.Grid{X: uint32(3 * ((int64(a.Rows) + 127) / 128) * ((int64(a.W.Rows) + 127) / 128)), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
 			arguments op.Linear
 			_         [48]byte
@@ -9129,7 +9129,7 @@ func (s *Set) launchLinearF8Wide_128_3(q op.Stream, a op.Linear) {
 
 // launchLinearF8Wide_128_2: kernels/h200/frag/wide.toml, order wide_2.
 func (s *Set) launchLinearF8Wide_128_2(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(2 * ((int64(a.Rows) + 127) / 128 * ((int64(a.W.Rows) + 127) / 128))), Y: 1, Z: 1}); g.X != 0 {
+	if g := (op.Grid{X: uint32(2 * ((int64(a.Rows) + 127) / 128) * ((int64(a.W.Rows) + 127) / 128)), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
 			arguments op.Linear
 			_         [48]byte
@@ -9144,7 +9144,7 @@ func (s *Set) launchLinearF8Wide_128_2(q op.Stream, a op.Linear) {
 
 // launchLinearF8Wide_192_3: kernels/h200/frag/wide.toml, order wide_3.
 func (s *Set) launchLinearF8Wide_192_3(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(3 * ((int64(a.Rows) + 191) / 192 * ((int64(a.W.Rows) + 127) / 128))), Y: 1, Z: 1}); g.X != 0 {
+	if g := (op.Grid{X: uint32(3 * ((int64(a.Rows) + 191) / 192) * ((int64(a.W.Rows) + 127) / 128)), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
 			arguments op.Linear
 			_         [48]byte
@@ -9159,7 +9159,7 @@ func (s *Set) launchLinearF8Wide_192_3(q op.Stream, a op.Linear) {
 
 // launchLinearF8Wide_192_2: kernels/h200/frag/wide.toml, order wide_2.
 func (s *Set) launchLinearF8Wide_192_2(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(2 * ((int64(a.Rows) + 191) / 192 * ((int64(a.W.Rows) + 127) / 128))), Y: 1, Z: 1}); g.X != 0 {
+	if g := (op.Grid{X: uint32(2 * ((int64(a.Rows) + 191) / 192) * ((int64(a.W.Rows) + 127) / 128)), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
 			arguments op.Linear
 			_         [48]byte
@@ -9174,7 +9174,7 @@ func (s *Set) launchLinearF8Wide_192_2(q op.Stream, a op.Linear) {
 
 // launchLinearF8Wide_256_3: kernels/h200/frag/wide.toml, order wide_3.
 func (s *Set) launchLinearF8Wide_256_3(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(3 * ((int64(a.Rows) + 255) / 256 * ((int64(a.W.Rows) + 127) / 128))), Y: 1, Z: 1}); g.X != 0 {
+	if g := (op.Grid{X: uint32(3 * ((int64(a.Rows) + 255) / 256) * ((int64(a.W.Rows) + 127) / 128)), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
 			arguments op.Linear
 			_         [48]byte
@@ -9189,7 +9189,7 @@ func (s *Set) launchLinearF8Wide_256_3(q op.Stream, a op.Linear) {
 
 // launchLinearF8Wide_256_2: kernels/h200/frag/wide.toml, order wide_2.
 func (s *Set) launchLinearF8Wide_256_2(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(2 * ((int64(a.Rows) + 255) / 256 * ((int64(a.W.Rows) + 127) / 128))), Y: 1, Z: 1}); g.X != 0 {
+	if g := (op.Grid{X: uint32(2 * ((int64(a.Rows) + 255) / 256) * ((int64(a.W.Rows) + 127) / 128)), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
 			arguments op.Linear
 			_         [48]byte
@@ -9396,7 +9396,7 @@ func (s *Set) launchLinearF8blockSplit_16Large(q op.Stream, a op.Linear) {
 
 // launchLinearF8blockSplit_16Middle: kernels/h200/frag/split.toml, order split_4.
 func (s *Set) launchLinearF8blockSplit_16Middle(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(min(248, 4*((int64(a.W.Rows)+128-1)/128))), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32(min(248, 4*((int64(a.W.Rows)+127)/128))), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
 			arguments op.Linear
 			_         [48]byte
@@ -9441,7 +9441,7 @@ func (s *Set) launchLinearF8blockSplit_16(q op.Stream, a op.Linear) {
 
 // launchLinearF8blockSplit_32Middle: kernels/h200/frag/split.toml, order split_4.
 func (s *Set) launchLinearF8blockSplit_32Middle(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(min(248, 4*((int64(a.W.Rows)+128-1)/128))), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32(min(248, 4*((int64(a.W.Rows)+127)/128))), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
 			arguments op.Linear
 			_         [48]byte
@@ -10033,7 +10033,7 @@ func (s *Set) launchLinearNvfp4Split_192Single(q op.Stream, a op.Linear) {
 
 // launchLinearNvfp4Wide_128_4: kernels/h200/frag/wide.toml, order wide_4.
 func (s *Set) launchLinearNvfp4Wide_128_4(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(4 * ((int64(a.Rows) + 127) / 128 * ((int64(a.W.Rows) + 127) / 128))), Y: 1, Z: 1}); g.X != 0 {
+	if g := (op.Grid{X: uint32(4 * ((int64(a.Rows) + 127) / 128) * ((int64(a.W.Rows) + 127) / 128)), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
 			arguments op.Linear
 			_         [48]byte
@@ -10048,7 +10048,7 @@ func (s *Set) launchLinearNvfp4Wide_128_4(q op.Stream, a op.Linear) {
 
 // launchLinearNvfp4Wide_128_3: kernels/h200/frag/wide.toml, order wide_3.
 func (s *Set) launchLinearNvfp4Wide_128_3(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(3 * ((int64(a.Rows) + 127) / 128 * ((int64(a.W.Rows) + 127) / 128))), Y: 1, Z: 1}); g.X != 0 {
+	if g := (op.Grid{X: uint32(3 * ((int64(a.Rows) + 127) / 128) * ((int64(a.W.Rows) + 127) / 128)), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
 			arguments op.Linear
 			_         [48]byte
@@ -10063,7 +10063,7 @@ func (s *Set) launchLinearNvfp4Wide_128_3(q op.Stream, a op.Linear) {
 
 // launchLinearNvfp4Wide_128_2: kernels/h200/frag/wide.toml, order wide_2.
 func (s *Set) launchLinearNvfp4Wide_128_2(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(2 * ((int64(a.Rows) + 127) / 128 * ((int64(a.W.Rows) + 127) / 128))), Y: 1, Z: 1}); g.X != 0 {
+	if g := (op.Grid{X: uint32(2 * ((int64(a.Rows) + 127) / 128) * ((int64(a.W.Rows) + 127) / 128)), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
 			arguments op.Linear
 			_         [48]byte
@@ -10078,7 +10078,7 @@ func (s *Set) launchLinearNvfp4Wide_128_2(q op.Stream, a op.Linear) {
 
 // launchLinearNvfp4Wide_192_3: kernels/h200/frag/wide.toml, order wide_3.
 func (s *Set) launchLinearNvfp4Wide_192_3(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(3 * ((int64(a.Rows) + 191) / 192 * ((int64(a.W.Rows) + 127) / 128))), Y: 1, Z: 1}); g.X != 0 {
+	if g := (op.Grid{X: uint32(3 * ((int64(a.Rows) + 191) / 192) * ((int64(a.W.Rows) + 127) / 128)), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
 			arguments op.Linear
 			_         [48]byte
@@ -10093,7 +10093,7 @@ func (s *Set) launchLinearNvfp4Wide_192_3(q op.Stream, a op.Linear) {
 
 // launchLinearNvfp4Wide_192_2: kernels/h200/frag/wide.toml, order wide_2.
 func (s *Set) launchLinearNvfp4Wide_192_2(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(2 * ((int64(a.Rows) + 191) / 192 * ((int64(a.W.Rows) + 127) / 128))), Y: 1, Z: 1}); g.X != 0 {
+	if g := (op.Grid{X: uint32(2 * ((int64(a.Rows) + 191) / 192) * ((int64(a.W.Rows) + 127) / 128)), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
 			arguments op.Linear
 			_         [48]byte
@@ -10108,7 +10108,7 @@ func (s *Set) launchLinearNvfp4Wide_192_2(q op.Stream, a op.Linear) {
 
 // launchLinearNvfp4Wide_256_3: kernels/h200/frag/wide.toml, order wide_3.
 func (s *Set) launchLinearNvfp4Wide_256_3(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(3 * ((int64(a.Rows) + 255) / 256 * ((int64(a.W.Rows) + 127) / 128))), Y: 1, Z: 1}); g.X != 0 {
+	if g := (op.Grid{X: uint32(3 * ((int64(a.Rows) + 255) / 256) * ((int64(a.W.Rows) + 127) / 128)), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
 			arguments op.Linear
 			_         [48]byte
@@ -10123,7 +10123,7 @@ func (s *Set) launchLinearNvfp4Wide_256_3(q op.Stream, a op.Linear) {
 
 // launchLinearNvfp4Wide_256_2: kernels/h200/frag/wide.toml, order wide_2.
 func (s *Set) launchLinearNvfp4Wide_256_2(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(2 * ((int64(a.Rows) + 255) / 256 * ((int64(a.W.Rows) + 127) / 128))), Y: 1, Z: 1}); g.X != 0 {
+	if g := (op.Grid{X: uint32(2 * ((int64(a.Rows) + 255) / 256) * ((int64(a.W.Rows) + 127) / 128)), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
 			arguments op.Linear
 			_         [48]byte
@@ -10392,7 +10392,7 @@ func (s *Set) launchLinearQ6KSplit_16Large(q op.Stream, a op.Linear) {
 
 // launchLinearQ6KSplit_16Middle: kernels/h200/frag/split.toml, order warps_2.
 func (s *Set) launchLinearQ6KSplit_16Middle(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(min(248, 2*((int64(a.W.Rows)+64-1)/64))), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32(min(248, 2*((int64(a.W.Rows)+63)/64))), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
 			arguments op.Linear
 			_         [48]byte
@@ -10437,7 +10437,7 @@ func (s *Set) launchLinearQ6KSplit_16(q op.Stream, a op.Linear) {
 
 // launchLinearQ6KSplit_32Middle: kernels/h200/frag/split.toml, order split_2.
 func (s *Set) launchLinearQ6KSplit_32Middle(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(min(248, 2*((int64(a.W.Rows)+64-1)/64))), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32(min(248, 2*((int64(a.W.Rows)+63)/64))), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
 			arguments op.Linear
 			_         [48]byte
@@ -10617,7 +10617,7 @@ func (s *Set) launchLinearQ6KSplit_192Single(q op.Stream, a op.Linear) {
 
 // launchLinearQ6KWide_128_4: kernels/h200/frag/wide.toml, order wide_4.
 func (s *Set) launchLinearQ6KWide_128_4(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(4 * ((int64(a.Rows) + 127) / 128 * ((int64(a.W.Rows) + 127) / 128))), Y: 1, Z: 1}); g.X != 0 {
+	if g := (op.Grid{X: uint32(4 * ((int64(a.Rows) + 127) / 128) * ((int64(a.W.Rows) + 127) / 128)), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
 			arguments op.Linear
 			_         [48]byte
@@ -10632,7 +10632,7 @@ func (s *Set) launchLinearQ6KWide_128_4(q op.Stream, a op.Linear) {
 
 // launchLinearQ6KWide_128_3: kernels/h200/frag/wide.toml, order wide_3.
 func (s *Set) launchLinearQ6KWide_128_3(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(3 * ((int64(a.Rows) + 127) / 128 * ((int64(a.W.Rows) + 127) / 128))), Y: 1, Z: 1}); g.X != 0 {
+	if g := (op.Grid{X: uint32(3 * ((int64(a.Rows) + 127) / 128) * ((int64(a.W.Rows) + 127) / 128)), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
 			arguments op.Linear
 			_         [48]byte
@@ -10647,7 +10647,7 @@ func (s *Set) launchLinearQ6KWide_128_3(q op.Stream, a op.Linear) {
 
 // launchLinearQ6KWide_128_2: kernels/h200/frag/wide.toml, order wide_2.
 func (s *Set) launchLinearQ6KWide_128_2(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(2 * ((int64(a.Rows) + 127) / 128 * ((int64(a.W.Rows) + 127) / 128))), Y: 1, Z: 1}); g.X != 0 {
+	if g := (op.Grid{X: uint32(2 * ((int64(a.Rows) + 127) / 128) * ((int64(a.W.Rows) + 127) / 128)), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
 			arguments op.Linear
 			_         [48]byte
@@ -10662,7 +10662,7 @@ func (s *Set) launchLinearQ6KWide_128_2(q op.Stream, a op.Linear) {
 
 // launchLinearQ6KWide_192_3: kernels/h200/frag/wide.toml, order wide_3.
 func (s *Set) launchLinearQ6KWide_192_3(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(3 * ((int64(a.Rows) + 191) / 192 * ((int64(a.W.Rows) + 127) / 128))), Y: 1, Z: 1}); g.X != 0 {
+	if g := (op.Grid{X: uint32(3 * ((int64(a.Rows) + 191) / 192) * ((int64(a.W.Rows) + 127) / 128)), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
 			arguments op.Linear
 			_         [48]byte
@@ -10677,7 +10677,7 @@ func (s *Set) launchLinearQ6KWide_192_3(q op.Stream, a op.Linear) {
 
 // launchLinearQ6KWide_192_2: kernels/h200/frag/wide.toml, order wide_2.
 func (s *Set) launchLinearQ6KWide_192_2(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(2 * ((int64(a.Rows) + 191) / 192 * ((int64(a.W.Rows) + 127) / 128))), Y: 1, Z: 1}); g.X != 0 {
+	if g := (op.Grid{X: uint32(2 * ((int64(a.Rows) + 191) / 192) * ((int64(a.W.Rows) + 127) / 128)), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
 			arguments op.Linear
 			_         [48]byte
@@ -10692,7 +10692,7 @@ func (s *Set) launchLinearQ6KWide_192_2(q op.Stream, a op.Linear) {
 
 // launchLinearQ6KWide_256_3: kernels/h200/frag/wide.toml, order wide_3.
 func (s *Set) launchLinearQ6KWide_256_3(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(3 * ((int64(a.Rows) + 255) / 256 * ((int64(a.W.Rows) + 127) / 128))), Y: 1, Z: 1}); g.X != 0 {
+	if g := (op.Grid{X: uint32(3 * ((int64(a.Rows) + 255) / 256) * ((int64(a.W.Rows) + 127) / 128)), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
 			arguments op.Linear
 			_         [48]byte
@@ -10707,7 +10707,7 @@ func (s *Set) launchLinearQ6KWide_256_3(q op.Stream, a op.Linear) {
 
 // launchLinearQ6KWide_256_2: kernels/h200/frag/wide.toml, order wide_2.
 func (s *Set) launchLinearQ6KWide_256_2(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(2 * ((int64(a.Rows) + 255) / 256 * ((int64(a.W.Rows) + 127) / 128))), Y: 1, Z: 1}); g.X != 0 {
+	if g := (op.Grid{X: uint32(2 * ((int64(a.Rows) + 255) / 256) * ((int64(a.W.Rows) + 127) / 128)), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
 			arguments op.Linear
 			_         [48]byte
@@ -11165,7 +11165,7 @@ func (s *Set) launchLinearQ8_0Split_32Narrow_5Add(q op.Stream, a op.LinearAdd) {
 
 // launchLinearQ8_0Split_16MiddleAdd: kernels/h200/frag/split.toml, order warps_4.
 func (s *Set) launchLinearQ8_0Split_16MiddleAdd(q op.Stream, a op.LinearAdd) {
-	if g := (op.Grid{X: uint32(min(248, 4*((int64(a.W.Rows)+128-1)/128))), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32(min(248, 4*((int64(a.W.Rows)+127)/128))), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
 			arguments op.LinearAdd
 			_         [48]byte
@@ -11210,7 +11210,7 @@ func (s *Set) launchLinearQ8_0Split_16Add(q op.Stream, a op.LinearAdd) {
 
 // launchLinearQ8_0Split_32MiddleAdd: kernels/h200/frag/split.toml, order split_2.
 func (s *Set) launchLinearQ8_0Split_32MiddleAdd(q op.Stream, a op.LinearAdd) {
-	if g := (op.Grid{X: uint32(min(248, 2*((int64(a.W.Rows)+64-1)/64))), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32(min(248, 2*((int64(a.W.Rows)+63)/64))), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
 			arguments op.LinearAdd
 			_         [48]byte
@@ -11484,7 +11484,7 @@ func (s *Set) launchLinearQ4_0Split_32Narrow_4Add(q op.Stream, a op.LinearAdd) {
 
 // launchLinearQ4_0Split_16MiddleAdd: kernels/h200/frag/split.toml, order warps_2.
 func (s *Set) launchLinearQ4_0Split_16MiddleAdd(q op.Stream, a op.LinearAdd) {
-	if g := (op.Grid{X: uint32(min(248, 2*((int64(a.W.Rows)+64-1)/64))), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32(min(248, 2*((int64(a.W.Rows)+63)/64))), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
 			arguments op.LinearAdd
 			_         [48]byte
@@ -11529,7 +11529,7 @@ func (s *Set) launchLinearQ4_0Split_16Add(q op.Stream, a op.LinearAdd) {
 
 // launchLinearQ4_0Split_32MiddleAdd: kernels/h200/frag/split.toml, order split_2.
 func (s *Set) launchLinearQ4_0Split_32MiddleAdd(q op.Stream, a op.LinearAdd) {
-	if g := (op.Grid{X: uint32(min(248, 2*((int64(a.W.Rows)+64-1)/64))), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32(min(248, 2*((int64(a.W.Rows)+63)/64))), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
 			arguments op.LinearAdd
 			_         [48]byte
@@ -11758,7 +11758,7 @@ func (s *Set) launchLinearQ4_1Split_32Narrow_5Add(q op.Stream, a op.LinearAdd) {
 
 // launchLinearQ4_1Split_16MiddleAdd: kernels/h200/frag/split.toml, order warps_4.
 func (s *Set) launchLinearQ4_1Split_16MiddleAdd(q op.Stream, a op.LinearAdd) {
-	if g := (op.Grid{X: uint32(min(248, 4*((int64(a.W.Rows)+128-1)/128))), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32(min(248, 4*((int64(a.W.Rows)+127)/128))), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
 			arguments op.LinearAdd
 			_         [48]byte
@@ -11803,7 +11803,7 @@ func (s *Set) launchLinearQ4_1Split_16Add(q op.Stream, a op.LinearAdd) {
 
 // launchLinearQ4_1Split_32MiddleAdd: kernels/h200/frag/split.toml, order split_2.
 func (s *Set) launchLinearQ4_1Split_32MiddleAdd(q op.Stream, a op.LinearAdd) {
-	if g := (op.Grid{X: uint32(min(248, 2*((int64(a.W.Rows)+64-1)/64))), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32(min(248, 2*((int64(a.W.Rows)+63)/64))), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
 			arguments op.LinearAdd
 			_         [48]byte
@@ -12062,7 +12062,7 @@ func (s *Set) launchLinearF8Split_32Narrow_5Add(q op.Stream, a op.LinearAdd) {
 
 // launchLinearF8Split_16MiddleAdd: kernels/h200/frag/split.toml, order split_2.
 func (s *Set) launchLinearF8Split_16MiddleAdd(q op.Stream, a op.LinearAdd) {
-	if g := (op.Grid{X: uint32(min(248, 2*((int64(a.W.Rows)+64-1)/64))), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32(min(248, 2*((int64(a.W.Rows)+63)/64))), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
 			arguments op.LinearAdd
 			_         [48]byte
@@ -12107,7 +12107,7 @@ func (s *Set) launchLinearF8Split_16Add(q op.Stream, a op.LinearAdd) {
 
 // launchLinearF8Split_32MiddleAdd: kernels/h200/frag/split.toml, order split_4.
 func (s *Set) launchLinearF8Split_32MiddleAdd(q op.Stream, a op.LinearAdd) {
-	if g := (op.Grid{X: uint32(min(248, 4*((int64(a.W.Rows)+128-1)/128))), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32(min(248, 4*((int64(a.W.Rows)+127)/128))), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
 			arguments op.LinearAdd
 			_         [48]byte
@@ -12359,7 +12359,7 @@ func (s *Set) launchLinearF8blockSplit_32Narrow_5Add(q op.Stream, a op.LinearAdd
 
 // launchLinearF8blockSplit_16MiddleAdd: kernels/h200/frag/split.toml, order split_4.
 func (s *Set) launchLinearF8blockSplit_16MiddleAdd(q op.Stream, a op.LinearAdd) {
-	if g := (op.Grid{X: uint32(min(248, 4*((int64(a.W.Rows)+128-1)/128))), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32(min(248, 4*((int64(a.W.Rows)+127)/128))), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
 			arguments op.LinearAdd
 			_         [48]byte
@@ -12404,7 +12404,7 @@ func (s *Set) launchLinearF8blockSplit_16Add(q op.Stream, a op.LinearAdd) {
 
 // launchLinearF8blockSplit_32MiddleAdd: kernels/h200/frag/split.toml, order split_4.
 func (s *Set) launchLinearF8blockSplit_32MiddleAdd(q op.Stream, a op.LinearAdd) {
-	if g := (op.Grid{X: uint32(min(248, 4*((int64(a.W.Rows)+128-1)/128))), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32(min(248, 4*((int64(a.W.Rows)+127)/128))), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
 			arguments op.LinearAdd
 			_         [48]byte
@@ -13000,7 +13000,7 @@ func (s *Set) launchLinearQ6KSplit_32Narrow_4Add(q op.Stream, a op.LinearAdd) {
 
 // launchLinearQ6KSplit_16MiddleAdd: kernels/h200/frag/split.toml, order warps_2.
 func (s *Set) launchLinearQ6KSplit_16MiddleAdd(q op.Stream, a op.LinearAdd) {
-	if g := (op.Grid{X: uint32(min(248, 2*((int64(a.W.Rows)+64-1)/64))), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32(min(248, 2*((int64(a.W.Rows)+63)/64))), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
 			arguments op.LinearAdd
 			_         [48]byte
@@ -13045,7 +13045,7 @@ func (s *Set) launchLinearQ6KSplit_16Add(q op.Stream, a op.LinearAdd) {
 
 // launchLinearQ6KSplit_32MiddleAdd: kernels/h200/frag/split.toml, order split_2.
 func (s *Set) launchLinearQ6KSplit_32MiddleAdd(q op.Stream, a op.LinearAdd) {
-	if g := (op.Grid{X: uint32(min(248, 2*((int64(a.W.Rows)+64-1)/64))), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32(min(248, 2*((int64(a.W.Rows)+63)/64))), Y: uint32((int64(a.Rows) + 31) / 32), Z: 1}); g.X != 0 && g.Y != 0 {
 		t := struct {
 			arguments op.LinearAdd
 			_         [48]byte
@@ -14303,7 +14303,7 @@ func (s *Set) launchAttentionCluster_256_16(q op.Stream, a op.PagedAttention) {
 
 // launchAttentionWide_64: kernels/h200/attention.toml, order running128.
 func (s *Set) launchAttentionWide_64(q op.Stream, a op.PagedAttention) {
-	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.Rows)+max(1, 192/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))-1)/max(1, 192/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))))), Y: 1, Z: 1}); g.X != 0 {
+	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.Rows)+(max(1, 192/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))-1))/max(1, 192/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[kernelAttentionWide_64], g)
 	}
@@ -14316,7 +14316,7 @@ func (s *Set) launchAttentionWideBeside_64(q op.Stream, a op.PagedAttention) {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelAttentionWideBeside_64_0], g)
 	}
-	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.Rows)+max(1, 128/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))-1)/max(1, 128/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))))), Y: 1, Z: 1}); g.X != 0 {
+	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.Rows)+(max(1, 128/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))-1))/max(1, 128/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelAttentionWideBeside_64_1], g)
 	}
@@ -14324,7 +14324,7 @@ func (s *Set) launchAttentionWideBeside_64(q op.Stream, a op.PagedAttention) {
 
 // launchAttentionWide_128Large: kernels/h200/attention.toml, order running64.
 func (s *Set) launchAttentionWide_128Large(q op.Stream, a op.PagedAttention) {
-	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.Rows)+max(1, 192/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))-1)/max(1, 192/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))))), Y: 1, Z: 1}); g.X != 0 {
+	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.Rows)+(max(1, 192/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))-1))/max(1, 192/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[kernelAttentionWide_128Large], g)
 	}
@@ -14332,7 +14332,7 @@ func (s *Set) launchAttentionWide_128Large(q op.Stream, a op.PagedAttention) {
 
 // launchAttentionWide_128: kernels/h200/attention.toml, order running128.
 func (s *Set) launchAttentionWide_128(q op.Stream, a op.PagedAttention) {
-	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.Rows)+max(1, 128/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))-1)/max(1, 128/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))))), Y: 1, Z: 1}); g.X != 0 {
+	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.Rows)+(max(1, 128/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))-1))/max(1, 128/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[kernelAttentionWide_128], g)
 	}
@@ -14345,7 +14345,7 @@ func (s *Set) launchAttentionWideBeside_128(q op.Stream, a op.PagedAttention) {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelAttentionWideBeside_128_0], g)
 	}
-	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.Rows)+max(1, 128/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))-1)/max(1, 128/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))))), Y: 1, Z: 1}); g.X != 0 {
+	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.Rows)+(max(1, 128/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))-1))/max(1, 128/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelAttentionWideBeside_128_1], g)
 	}
@@ -14353,7 +14353,7 @@ func (s *Set) launchAttentionWideBeside_128(q op.Stream, a op.PagedAttention) {
 
 // launchAttentionWide_256: kernels/h200/attention.toml, order running64.
 func (s *Set) launchAttentionWide_256(q op.Stream, a op.PagedAttention) {
-	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.Rows)+max(1, 128/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))-1)/max(1, 128/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))))), Y: 1, Z: 1}); g.X != 0 {
+	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.Rows)+(max(1, 128/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))-1))/max(1, 128/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[kernelAttentionWide_256], g)
 	}
@@ -14366,7 +14366,7 @@ func (s *Set) launchAttentionWideBeside_256(q op.Stream, a op.PagedAttention) {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelAttentionWideBeside_256_0], g)
 	}
-	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.Rows)+max(1, 128/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))-1)/max(1, 128/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))))), Y: 1, Z: 1}); g.X != 0 {
+	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.Rows)+(max(1, 128/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))-1))/max(1, 128/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelAttentionWideBeside_256_1], g)
 	}
@@ -14383,7 +14383,7 @@ func (s *Set) launchAttentionFew_32_8(q op.Stream, a op.PagedAttention) {
 
 // launchAttentionMany_32: kernels/lib/cuda/attention.toml, order tiles.
 func (s *Set) launchAttentionMany_32(q op.Stream, a op.PagedAttention) {
-	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + (max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1)) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[kernelAttentionMany_32], g)
 	}
@@ -14396,7 +14396,7 @@ func (s *Set) launchAttentionMixed_32(q op.Stream, a op.PagedAttention) {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelAttentionMixed_32_0], g)
 	}
-	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + (max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1)) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelAttentionMixed_32_1], g)
 	}
@@ -14438,7 +14438,7 @@ func (s *Set) launchAttentionFew_64_8(q op.Stream, a op.PagedAttention) {
 
 // launchAttentionMany_64: kernels/lib/cuda/attention.toml, order tiles.
 func (s *Set) launchAttentionMany_64(q op.Stream, a op.PagedAttention) {
-	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + (max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1)) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[kernelAttentionMany_64], g)
 	}
@@ -14451,7 +14451,7 @@ func (s *Set) launchAttentionMixed_64(q op.Stream, a op.PagedAttention) {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelAttentionMixed_64_0], g)
 	}
-	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + (max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1)) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelAttentionMixed_64_1], g)
 	}
@@ -14511,7 +14511,7 @@ func (s *Set) launchAttentionFew_128_16(q op.Stream, a op.PagedAttention) {
 
 // launchAttentionMany_128: kernels/lib/cuda/attention.toml, order tiles.
 func (s *Set) launchAttentionMany_128(q op.Stream, a op.PagedAttention) {
-	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + (max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1)) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[kernelAttentionMany_128], g)
 	}
@@ -14524,7 +14524,7 @@ func (s *Set) launchAttentionMixed_128(q op.Stream, a op.PagedAttention) {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelAttentionMixed_128_0], g)
 	}
-	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + (max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1)) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelAttentionMixed_128_1], g)
 	}
@@ -14584,7 +14584,7 @@ func (s *Set) launchAttentionFew_256_16(q op.Stream, a op.PagedAttention) {
 
 // launchAttentionMany_256: kernels/lib/cuda/attention.toml, order tiles.
 func (s *Set) launchAttentionMany_256(q op.Stream, a op.PagedAttention) {
-	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + (max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1)) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[kernelAttentionMany_256], g)
 	}
@@ -14597,7 +14597,7 @@ func (s *Set) launchAttentionMixed_256(q op.Stream, a op.PagedAttention) {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelAttentionMixed_256_0], g)
 	}
-	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + (max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1)) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelAttentionMixed_256_1], g)
 	}

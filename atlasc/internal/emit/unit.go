@@ -5,6 +5,7 @@ import (
 	"maps"
 	"path"
 	"slices"
+	"strings"
 
 	"github.com/atlas-inference/atlas/atlasc/internal/plan"
 	"github.com/atlas-inference/atlas/atlasc/internal/toolchain"
@@ -15,33 +16,62 @@ type unitData struct {
 	Mark, At, Body, Op, Activations string
 	Scratch                         bool
 	Facts                           []constant // of the hardware
+	FactDeclarations                []string   // the same, in C++
 	Constants                       []constant // of the entry
-	Launches                        []plan.Launch
+	Launches                        []unitLaunch
 }
 
-type constant struct {
-	Name  string
-	Value any
+// unitLaunch is a launch and, on a GPU, what the body's function knows of it by name.
+type unitLaunch struct {
+	plan.Launch
+	Declarations []string
 }
 
-// Number tells whether the constant is an integer.
-func (c constant) Number() bool {
-	_, ok := c.Value.(int64)
-	return ok
-}
+// constant is a value that the body knows by name. Only C++ asks for its type; what a text is, it says itself.
+type constant struct{ Name, Type, C string }
 
-// C is the value as C has it anywhere in an expression.
-func (c constant) C() string {
-	if n, ok := c.Value.(int64); ok && n < 0 {
-		return fmt.Sprintf("(%d)", n)
-	}
-	return fmt.Sprint(c.Value)
-}
-
+// constants are integers, booleans and texts, sorted by name.
 func constants[V any](values map[string]V) []constant {
 	var all []constant
 	for _, name := range slices.Sorted(maps.Keys(values)) {
-		all = append(all, constant{name, values[name]})
+		c := constant{name, "auto", fmt.Sprint(values[name])}
+		switch v := any(values[name]).(type) {
+		case int64:
+			c.Type = "int"
+			if v < 0 {
+				c.C = "(" + c.C + ")" // anywhere in an expression
+			}
+		case bool:
+			c.Type = "bool"
+		}
+		all = append(all, c)
+	}
+	return all
+}
+
+// declarations are C++ declarations of constants, those of a type together.
+func declarations(constants []constant) []string {
+	var all []string
+	slices.SortStableFunc(constants, func(a, b constant) int { return strings.Compare(a.Type, b.Type) })
+	for i, c := range constants {
+		if i > 0 && c.Type == constants[i-1].Type && c.Type != "auto" {
+			all[len(all)-1] += ", " + c.Name + " = " + c.C
+			continue
+		}
+		all = append(all, c.Type+" "+c.Name+" = "+c.C)
+	}
+	return all
+}
+
+// launchConstants are plan.LaunchConstants.
+func launchConstants(h *plan.Hardware, e *plan.Entry, l *plan.Launch) []constant {
+	all := constants(map[string]int64{
+		"kThreads": int64(l.Threads()), "kCluster": int64(max(1, l.Cluster[0]*l.Cluster[1]*l.Cluster[2])), "kShared": int64(l.Shared),
+	})
+	for _, layout := range h.Layouts {
+		if e.Op.Weight() != nil && slices.Equal(e.Schemes, []int64{layout.Scheme.Value}) {
+			all = append(all, constant{"kScheme", "atlas_Scheme", layout.Scheme.C})
+		}
 	}
 	return all
 }
@@ -52,9 +82,13 @@ var extensions = map[string]string{"gcc": ".c", "nvcc": ".cu"}
 // unit adds the C or CUDA file of one kernel.
 func (o *Output) unit(p *Package, e *plan.Entry) error {
 	h := p.Hardware
+	var launches []unitLaunch
+	for _, l := range e.Launches {
+		launches = append(launches, unitLaunch{l, declarations(append(constants(e.Const), launchConstants(h, e, &l)...))})
+	}
 	text, err := execute("unit_"+h.Toolchain+".tmpl", unitData{
 		Mark: Mark, At: e.At("").File, Body: e.Body, Op: e.Op.Name, Activations: h.Activations,
-		Scratch: e.Scratch != nil, Facts: constants(h.Constants), Constants: constants(e.Const), Launches: e.Launches,
+		Scratch: e.Scratch != nil, Facts: constants(h.Constants), FactDeclarations: declarations(constants(h.Constants)), Constants: constants(e.Const), Launches: launches,
 	})
 	if err != nil {
 		return err

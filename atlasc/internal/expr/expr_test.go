@@ -13,6 +13,12 @@ import (
 
 func scope(t testing.TB) *Scope {
 	t.Helper()
+	return scopeWith(t, 8)
+}
+
+// scopeWith has a constant kTile of that value.
+func scopeWith(t testing.TB, tile int64) *Scope {
+	t.Helper()
 	root := t.TempDir()
 	source := `package op
 type Ptr uint64
@@ -47,7 +53,7 @@ type Linear struct {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return OpScope(c, c.Op("Linear"), []string{"vnni", "exact"}, map[string]int64{"kTile": 8, "kBelow": -1})
+	return OpScope(c, c.Op("Linear"), []string{"vnni", "exact"}, map[string]int64{"kTile": tile, "kBelow": -1})
 }
 
 func TestBool(t *testing.T) {
@@ -243,6 +249,17 @@ func TestCovers(t *testing.T) {
 		if got := NewCover(nil, outer).Covers(NewCover(nil, inner)); got != c.want {
 			t.Errorf("%s covers %s: got %v, want %v", c.outer, c.inner, got, c.want)
 		}
+	}
+	eights, err := s.Bool("ceil(Rows, kTile) <= 4")
+	fours, err2 := scopeWith(t, 4).Bool("ceil(Rows, kTile) <= 4")
+	if err := errors.Join(err, err2); err != nil {
+		t.Fatal(err)
+	}
+	if NewCover(nil, eights).Covers(NewCover(nil, fours)) {
+		t.Error("ceil(Rows, kTile) <= 4: where kTile is 8 it covers the same where kTile is 4, want not known")
+	}
+	if option, err := s.Bool("exact"); err != nil || !NewCover([]string{"exact"}).Covers(NewCover(nil, option)) {
+		t.Errorf("needs exact does not cover when exact (error %v)", err)
 	}
 	never, err := s.Bool("Rows < 2 && Rows > 2")
 	if err != nil || !NewCover(nil, never).Empty() {

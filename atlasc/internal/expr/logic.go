@@ -101,7 +101,7 @@ func (e *Expr) Schemes() []int64 {
 }
 
 // Cover is a conjunction in a form that can be compared with others: ranges of integer expressions, and terms that are
-// only known to be equal or not.
+// only known to be equal or not. Both are as Go has them: what a constant is called does not count, its value does.
 type Cover struct {
 	ranges map[string]span
 	terms  map[string]bool
@@ -113,7 +113,7 @@ type span struct{ low, high int64 }
 func NewCover(switches []string, conditions ...*Expr) Cover {
 	c := Cover{map[string]span{}, map[string]bool{}}
 	for _, name := range switches {
-		c.terms[name] = true
+		c.terms["s.has."+name] = true
 	}
 	for _, e := range conditions {
 		if e != nil {
@@ -143,7 +143,7 @@ func (c Cover) add(e *Expr, x ast.Expr) {
 			return
 		}
 	}
-	c.terms[types.ExprString(x)] = true
+	c.terms[e.golang(x)] = true
 }
 
 // span reads a comparison of an integer expression with a constant.
@@ -175,7 +175,7 @@ func (e *Expr) span(b *ast.BinaryExpr) (of string, s span, ok bool) {
 	default:
 		return "", span{}, false
 	}
-	return types.ExprString(ast.Unparen(x)), s, true
+	return e.golang(ast.Unparen(x)), s, true
 }
 
 // mirrored is the comparison with its sides exchanged.

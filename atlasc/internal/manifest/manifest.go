@@ -51,7 +51,7 @@ type Kernel struct {
 	When    string         `toml:"when"`    // condition over the operation's fields, features and options; "" means always
 	Needs   []string       `toml:"needs"`   // features that the code uses; "" is none
 	Scratch string         `toml:"scratch"` // bytes of memory that the launches share; "" means none
-	Const   map[string]any `toml:"const"`   // integers and texts that the body knows as macros; expressions know the integers
+	Const   map[string]any `toml:"const"`   // integers, booleans and texts that the body knows by name; expressions know the integers
 	Order   string         `toml:"order"`   // of reductions: kernels of an operation that share it give the same bits
 	Rounds  string         `toml:"rounds"`  // what the kernel makes of activations before it multiplies them; "" leaves them as they are
 	Also    map[string]any `toml:"also"`    // operations whose kernels differ by their arguments alone, by what is appended to the name
@@ -73,7 +73,7 @@ type Shape struct {
 	Grid         []string `toml:"grid"`          // blocks in x, y and z
 	Block        []string `toml:"block"`         // threads of a block in x, y and z
 	Shared       string   `toml:"shared"`        // bytes of dynamic shared memory of a block
-	Cluster      []int64  `toml:"cluster"`       // blocks of a cluster in x, y and z
+	Cluster      []string `toml:"cluster"`       // blocks of a cluster in x, y and z
 	Tiles        []Tile   `toml:"tiles"`         // matrices that the copy engine reads
 	Serial       bool     `toml:"serial"`        // starts when the launch before it has ended, instead of waiting for it itself
 	Cooperative  bool     `toml:"cooperative"`   // all blocks run at once
@@ -204,8 +204,8 @@ func word(diags *diag.List, p place, key, value string) {
 var (
 	wordForm     = regexp.MustCompile(`^[a-z][a-z0-9]*(_[a-z0-9]+)*$`)
 	constantName = regexp.MustCompile(`^k[A-Z][A-Za-z0-9]*$`)
-	constantText = regexp.MustCompile(`^[A-Za-z0-9_ .*-]+$`)
-	instance     = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_:<>, ]*$`)
+	constantText = regexp.MustCompile(`^[A-Za-z0-9_ .:*-]+$`)
+	function     = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 )
 
 // roundings are what the oracle knows, by the names that it has for them.
@@ -228,8 +228,8 @@ func (k *Kernel) check(diags *diag.List) {
 		diags.Add(k.Launch[0].At(""), "move them into a launch", "kernel %s has launches, and inst, grid or the like of its own besides", k.Name)
 	}
 	for _, l := range k.Launches() {
-		if !instance.MatchString(l.Inst) {
-			diags.Add(l.At("inst"), "name a function of the body", "inst %q does not name a function", l.Inst)
+		if !function.MatchString(l.Inst) {
+			diags.Add(l.At("inst"), "name a function of the body; its constants go into const", "inst %q does not name a function", l.Inst)
 		}
 		if len(l.Grid) < 1 || len(l.Grid) > 3 {
 			diags.Add(l.At("grid"), "write one to three expressions", "grid has %d expressions", len(l.Grid))
@@ -237,8 +237,8 @@ func (k *Kernel) check(diags *diag.List) {
 		if len(l.Block) > 3 {
 			diags.Add(l.At("block"), "write one to three expressions", "block has %d expressions", len(l.Block))
 		}
-		if l.Cluster != nil && (len(l.Cluster) < 1 || len(l.Cluster) > 3 || slices.Min(l.Cluster) < 1 || slices.Max(l.Cluster) > 16) {
-			diags.Add(l.At("cluster"), "write one to three numbers from 1 to 16", "cluster %v is no size", l.Cluster)
+		if l.Cluster != nil && (len(l.Cluster) < 1 || len(l.Cluster) > 3) {
+			diags.Add(l.At("cluster"), "write one to three expressions", "cluster has %d expressions", len(l.Cluster))
 		}
 		for key, value := range map[string]int64{"min_blocks": l.MinBlocks, "max_registers": l.MaxRegisters, "max_shared": l.MaxShared, "max_stack": l.MaxStack} {
 			if value < 0 || value > 1<<20 {
@@ -251,13 +251,13 @@ func (k *Kernel) check(diags *diag.List) {
 			diags.Add(k.At("const."+name), "write kTile", "constant name %q is not of the form kCamel", name)
 		}
 		switch v := value.(type) {
-		case int64:
+		case int64, bool:
 		case string:
 			if !constantText.MatchString(v) {
-				diags.Add(k.At("const."+name), "write a type or a name", "constant %s has a text that does not fit a #define: %q", name, v)
+				diags.Add(k.At("const."+name), "write a type or a name", "constant %s has a text that is no value in C: %q", name, v)
 			}
 		default:
-			diags.Add(k.At("const."+name), "write an integer or a string", "constant %s is neither an integer nor a string", name)
+			diags.Add(k.At("const."+name), "write one of them", "constant %s is no integer, boolean or string", name)
 		}
 	}
 	for suffix, name := range k.Also {

@@ -29,7 +29,7 @@ grid = ["Rows", "1", "Cols"]
 op = "Norm"
 name = "norm"
 body = "lib/norm.h"
-inst = "norm<256>"
+inst = "norm"
 grid = ["Rows"]
 replace = true
 order = "lanes"
@@ -45,7 +45,7 @@ func TestRead(t *testing.T) {
 	if got := linear.Launches(); len(got) != 2 || got[1].Inst != "second" || len(got[1].Grid) != 3 {
 		t.Errorf("launches of linear: got %+v", got)
 	}
-	if got := norm.Launches(); len(got) != 1 || got[0].Inst != "norm<256>" {
+	if got := norm.Launches(); len(got) != 1 || got[0].Inst != "norm" {
 		t.Errorf("launches of norm: got %+v", got)
 	}
 	cases := []struct {

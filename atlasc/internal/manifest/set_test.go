@@ -80,7 +80,7 @@ func TestOwnParameters(t *testing.T) {
 // Integers may be parameters wherever a manifest has integers, and positions tell who set them.
 func TestReadWithParameters(t *testing.T) {
 	const text = "include = ['{scheme}.toml']\n[set]\nscheme = '{scheme}'\nunits = '{units}'\n[[kernel]]\nop = 'Linear'\nname = '{scheme}'\n" +
-		"body = 'x.h'\ninst = 'x<{SCHEME}>'\ngrid = ['Rows', '{units}*2']\nmin_blocks = '{units}'\ncluster = ['{units}', 1]\nconst = { kUnits = '{units}', kType = '{scheme}' }\n"
+		"body = 'x.h'\ninst = 'x{SCHEME}'\ngrid = ['Rows', '{units}*2']\nmin_blocks = '{units}'\ncluster = ['{units}', '1']\nconst = { kUnits = '{units}', kType = '{scheme}' }\n"
 	given := Parameters{"b.toml:3", map[string]string{"scheme": "q8_0", "units": "2", "other": "1"}}
 	var diags diag.List
 	m := Read("a.toml", text, given, &diags)
@@ -88,7 +88,7 @@ func TestReadWithParameters(t *testing.T) {
 		t.Fatal(err)
 	}
 	k := m.Kernels[0]
-	if k.Name != "q8_0" || k.Inst != "x<Q8_0>" || k.Grid[1] != "2*2" || k.MinBlocks != 2 || k.Cluster[0] != 2 || k.Const["kUnits"] != int64(2) || k.Const["kType"] != "q8_0" || m.Include[0] != "q8_0.toml" {
+	if k.Name != "q8_0" || k.Inst != "xQ8_0" || k.Grid[1] != "2*2" || k.MinBlocks != 2 || k.Cluster[0] != "2" || k.Const["kUnits"] != int64(2) || k.Const["kType"] != "q8_0" || m.Include[0] != "q8_0.toml" {
 		t.Errorf("got %+v", m)
 	}
 	if got, want := k.At("min_blocks"), (diag.Pos{File: "a.toml", Line: 11, Set: "b.toml:3"}); got != want {

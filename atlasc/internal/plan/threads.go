@@ -15,6 +15,10 @@ const (
 	maxCluster  = 16
 )
 
+// LaunchConstants are what a GPU's body knows of each launch besides the entry's constants: the scheme of its weights, where
+// the entry serves one alone, how many threads a block has and blocks a cluster, and bytes of dynamic shared memory.
+var LaunchConstants = [...]string{"kScheme", "kThreads", "kCluster", "kShared"}
+
 // threads checks what a launch says of blocks of threads: GPUs must know it, other hardware has none.
 func (b *builder) threads(e *Entry, l *Launch, scope *expr.Scope) {
 	if !b.hardware.Is().Threads {
@@ -22,6 +26,11 @@ func (b *builder) threads(e *Entry, l *Launch, scope *expr.Scope) {
 			b.diags.Add(l.At(""), "remove block, shared and the like", "hardware %s has no blocks of threads", b.hardware.Name)
 		}
 		return
+	}
+	for _, name := range LaunchConstants {
+		if _, taken := e.Const[name]; taken {
+			b.diags.Add(e.At("const."+name), "rename it", "constant %s is what every launch says of itself", name)
+		}
 	}
 	l.Block = [3]uint32{1, 1, 1}
 	if len(l.Launch.Block) == 0 {
@@ -43,8 +52,8 @@ func (b *builder) threads(e *Entry, l *Launch, scope *expr.Scope) {
 	b.tiles(e, l, scope)
 	if l.Launch.Cluster != nil {
 		l.Cluster = [3]uint32{1, 1, 1}
-		for i, n := range l.Launch.Cluster[:min(len(l.Launch.Cluster), 3)] {
-			l.Cluster[i] = uint32(n)
+		for i, text := range l.Launch.Cluster[:min(len(l.Launch.Cluster), 3)] {
+			l.Cluster[i] = uint32(b.constant(l, "cluster", text, scope, 1, maxCluster))
 		}
 		if n := l.Cluster[0] * l.Cluster[1] * l.Cluster[2]; n > maxCluster {
 			b.diags.Add(l.At("cluster"), "", "a cluster of %d blocks is larger than %d", n, maxCluster)

@@ -1,4 +1,7 @@
 // Vocabulary of CUDA kernel bodies: the activation type, sums over warps and blocks, eight elements at a time.
+//
+// A function that manifests name by inst is a template <class P>. P has, as constants, what a manifest's const gives (P::kRows), and what
+// the launch says: kThreads of a block, kCluster blocks of a cluster, kShared bytes of dynamic shared memory, kScheme of the weights.
 #pragma once
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>

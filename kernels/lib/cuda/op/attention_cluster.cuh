@@ -1,6 +1,6 @@
 // PagedAttention for few sequences of few rows, in one launch.
 //
-// attention_cluster<kDim, kColumns, kBlocks, kSlots, kBringWarps, kEven>: a cluster of kBlocks blocks has a key head of a sequence. Four
+// attention_cluster: a cluster of kBlocks blocks has a key head of a sequence. Four
 // warps of each block multiply as in attention_ring.cuh, kBringWarps bring tiles, and kFoldWarps fold the columns of values that are the
 // block's own, which all blocks of the cluster send it.
 //
@@ -167,9 +167,11 @@ struct post {
 
 }  // namespace atlas::attention
 
-template <int kDim, int kColumns, int kBlocks, int kSlots = atlas::attention::kRingSlots<kDim>, int kBringWarps = 2, bool kEven = false>
+template <class P>
 __device__ void attention_cluster(const atlas_PagedAttention &a) {
     using namespace atlas::attention;
+    constexpr int kDim = P::kDim, kColumns = P::kColumns, kBlocks = P::kBlocks, kBringWarps = P::kBringWarps, kSlots = kRingSlots<kDim, P::kShared>;
+    constexpr bool kEven = P::kEven;
     extern __shared__ __align__(128) atlas_act memory[];
     __shared__ few_shared<kDim, kColumns> s;
     __shared__ mailbox<kDim, kColumns, kBlocks> mail;

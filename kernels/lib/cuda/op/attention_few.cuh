@@ -1,6 +1,6 @@
 // PagedAttention for few rows per sequence, of any lengths, in the order of attention_order.cuh. Where no order is kept, attention_shares.cuh.
 //
-// attention_few<kDim, kColumns, kMost, kBlocks, kSlots>: kBlocks blocks share all tiles of all sequences evenly, whatever their lengths. A
+// attention_few: kSMs blocks share all tiles of all sequences evenly, whatever their lengths. A
 // block's last warps bring its tiles, a slot of the ring for keys and one for values, and run ahead of the four warps that multiply. It
 // folds the chunks from a sequence's first on, and leaves every other, or every tile where single tiles are shared, in scratch. Of the
 // blocks that share a group of query vectors the last to come merges what they left. kColumns query vectors (8 or 16) of a key head
@@ -10,14 +10,15 @@
 #pragma once
 #include "lib/cuda/op/attention_merge.cuh"
 
-template <int kDim, int kColumns, int kMost, int kBlocks, int kSlots = atlas::attention::kLongRingSlots<kDim>>
+template <class P>
 __device__ void attention_few(const atlas_PagedAttention &a, void *scratch) {
     using namespace atlas::attention;
+    constexpr int kDim = P::kDim, kColumns = P::kColumns, kMost = P::kMost, kSlots = kRingSlots<kDim, P::kShared>;
     extern __shared__ __align__(128) atlas_act memory[];
     __shared__ few_shared<kDim, kColumns> s;
     __shared__ uint64_t barriers[kSlots * 2];
     ring<kDim, kSlots> r = {uint32_t(__cvta_generic_to_shared(memory)), uint32_t(__cvta_generic_to_shared(barriers))};
-    shares<kBlocks, true> by;
+    shares<kSMs, true> by;
     int at = 0, left = 0;  // of the block's grains the next one, and how many there are from it on
     walk<kDim, kColumns, kMost> w;
     if (!begin_share(a, r, by, at, left, w)) return;
@@ -63,7 +64,7 @@ __device__ void attention_few(const atlas_PagedAttention &a, void *scratch) {
                 if (to >= kChunk) store(0, all);
             }
             const int begin = at - from / w.size, first = by.owner(begin), others = by.owner(begin + w.of.grains(w.size) - 1) - first;
-            if (come(&tickets<kBlocks>[first], others, s.came) == others) merge(a, partial, w.of, t, (by.begin(first + 1) - begin) * w.size, w.size);
+            if (come(&tickets<kSMs>[first], others, s.came) == others) merge(a, partial, w.of, t, (by.begin(first + 1) - begin) * w.size, w.size);
         }
         const int done = grains(to - from, w.size);
         at += done, left -= done;

@@ -51,11 +51,9 @@ struct ring {
     }
 };
 
-// Half of a multiprocessor's shared memory is left for what comes next, or, where many bytes follow each other, a quarter.
-template <int kDim>
-constexpr int kRingSlots = kSharedPerSM * 3 / 7 < 2 * ring<kDim, 1>::kBytes ? 2 : kSharedPerSM * 3 / 7 / ring<kDim, 1>::kBytes;
-template <int kDim>
-constexpr int kLongRingSlots = kSharedPerSM * 3 / 4 < 2 * ring<kDim, 1>::kBytes ? 2 : kSharedPerSM * 3 / 4 / ring<kDim, 1>::kBytes;
+// Of so many bytes of dynamic shared memory.
+template <int kDim, int kShared>
+constexpr int kRingSlots = kShared / ring<kDim, 1>::kBytes;
 
 // One thread calls it, and fences. kWarps warps bring tiles.
 template <int kWarps, int kDim, int kSlots>

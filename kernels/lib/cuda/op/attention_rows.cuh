@@ -256,9 +256,10 @@ __device__ void attend_rows(const atlas_PagedAttention &a, shared &s, const tile
 
 }  // namespace atlas::attention
 
-template <typename KV>
+template <class P>
 __device__ void attention_rows(const atlas_PagedAttention &a) {
     using namespace atlas::attention;
+    using kv_t = std::conditional_t<P::kF32, float, __nv_bfloat16>;
     __shared__ shared s;
     const int group = a.Heads / a.KVHeads, rows = max(1, kQueries / group);
     atlas::release_next();
@@ -268,7 +269,7 @@ __device__ void attention_rows(const atlas_PagedAttention &a) {
     while (row < stop) {
         const int seq = owner(a, row), end = min(stop, a.Starts[seq + 1]);
         for (int begin = 0; begin < (end - row) * group; begin += kQueries)
-            attend_rows<KV>(a, s, {seq, int(blockIdx.x), row, a.Starts[seq + 1], begin, min(kQueries, (end - row) * group - begin), group});
+            attend_rows<kv_t>(a, s, {seq, int(blockIdx.x), row, a.Starts[seq + 1], begin, min(kQueries, (end - row) * group - begin), group});
         row = end;
     }
 }

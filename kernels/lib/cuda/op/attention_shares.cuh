@@ -1,8 +1,8 @@
 // PagedAttention for few rows per sequence, of any lengths, in an order of its own.
 //
-// attention_shares<kDim, kColumns, kMost, kBlocks, kSlots>: as attention_few.cuh, but a block folds all its tiles of a group of query vectors, and
+// attention_shares: as attention_few.cuh, but a block folds all its tiles of a group of query vectors, and
 // so leaves one part of it for the last of the blocks that share it, which folds them one after another. Block: kFewThreads; dynamic shared
-// memory: 2·kSlots·kKeys·kDim bytes. Scratch: 2·kBlocks·few_parts<kDim, kColumns>::kBytes.
+// memory: 2·kSlots·kKeys·kDim bytes. Scratch: 2·kSMs·few_parts<kDim, kColumns>::kBytes.
 #pragma once
 #include "lib/cuda/op/attention_walk.cuh"
 
@@ -45,14 +45,15 @@ struct few_parts {
 
 }  // namespace atlas::attention
 
-template <int kDim, int kColumns, int kMost, int kBlocks, int kSlots = atlas::attention::kLongRingSlots<kDim>>
+template <class P>
 __device__ void attention_shares(const atlas_PagedAttention &a, void *scratch) {
     using namespace atlas::attention;
+    constexpr int kDim = P::kDim, kColumns = P::kColumns, kMost = P::kMost, kSlots = kRingSlots<kDim, P::kShared>;
     extern __shared__ __align__(128) atlas_act memory[];
     __shared__ few_shared<kDim, kColumns> s;
     __shared__ uint64_t barriers[kSlots * 2];
     ring<kDim, kSlots> r = {uint32_t(__cvta_generic_to_shared(memory)), uint32_t(__cvta_generic_to_shared(barriers))};
-    shares<kBlocks, false> by;
+    shares<kSMs, false> by;
     int at = 0, left = 0;  // of the block's grains the next one, and how many there are from it on
     walk<kDim, kColumns, kMost> w;
     if (!begin_share(a, r, by, at, left, w)) return;
@@ -67,17 +68,17 @@ __device__ void attention_shares(const atlas_PagedAttention &a, void *scratch) {
         few_part<kDim, kColumns> all;
 #pragma unroll 1
         for (int tile = from; tile < to; tile++) {
-            if (others && tile + 1 == to && threadIdx.x == 0) s.came = came(&tickets<kBlocks>[first]);
+            if (others && tile + 1 == to && threadIdx.x == 0) s.came = came(&tickets<kSMs>[first]);
             fold(all, attend<kDim, kColumns, kSlots>(query, s, r, (w.of.first + tile) * kKeysOf<kDim>, factor));
         }
         bool last = true;
         if (others) {
             last = s.came == others;
             if (last) {
-                if (threadIdx.x == 0) tickets<kBlocks>[first] = 0;
+                if (threadIdx.x == 0) tickets<kSMs>[first] = 0;
             } else {
                 parts.store(blockIdx.x, from == 0, all);
-                last = come(&tickets<kBlocks>[first], others, s.came) == others;
+                last = come(&tickets<kSMs>[first], others, s.came) == others;
             }
             if (last) {
                 few_part<kDim, kColumns> sum;

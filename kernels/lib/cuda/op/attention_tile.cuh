@@ -164,7 +164,7 @@ __device__ void attend_tile(const atlas_PagedAttention &a, atlas_act *memory, co
 
 }  // namespace atlas::attention
 
-template <int kDim, int kLeast>
+template <class P>
 __device__ void attention_tile(const atlas_PagedAttention &a, void * = nullptr) {
     using namespace atlas::attention;
     extern __shared__ __align__(128) atlas_act memory[];
@@ -177,9 +177,9 @@ __device__ void attention_tile(const atlas_PagedAttention &a, void * = nullptr) 
     const int stop = min(min((y + 1) * rows, a.Rows), a.Starts[a.Seqs]);
     while (row < stop) {
         const int seq = owner(a, row), after = a.Starts[seq + 1], end = min(stop, after);
-        if (min(after, a.Rows) - a.Starts[seq] >= kLeast)
+        if (min(after, a.Rows) - a.Starts[seq] >= P::kLeast)
             for (int begin = 0; begin < (end - row) * group; begin += kTileVectors)
-                attend_tile<kDim>(a, memory, {seq, int(blockIdx.x), row, after, begin, min(kTileVectors, (end - row) * group - begin), group});
+                attend_tile<P::kDim>(a, memory, {seq, int(blockIdx.x), row, after, begin, min(kTileVectors, (end - row) * group - begin), group});
         row = end;
     }
 }

@@ -313,8 +313,9 @@ __device__ void attend_wide(const atlas_PagedAttention &a, const W &m, const err
 
 }  // namespace atlas::attention
 
-template <int kDim, int kLeast, int kGroups, int kKeys, int kStages>
+template <class P>
 __device__ void attention_wgmma(const atlas_PagedAttention &a, void * = nullptr) {
+    constexpr int kDim = P::kDim, kLeast = P::kLeast, kGroups = P::kGroups, kKeys = P::kKeys, kStages = P::kStages;
     using namespace atlas::attention;
     using W = wide<kDim, kGroups, kKeys, kStages>;
     static_assert(kDim % 64 == 0, "whole slabs");

@@ -1,6 +1,6 @@
 // PagedAttention for many sequences of few rows, in the order of attention_order.cuh.
 //
-// attention_whole<kDim, kColumns, kSlots>: a block has whole groups of query vectors, one of every gridDim.x, so that nothing is left to
+// attention_whole: a block has whole groups of query vectors, one of every gridDim.x, so that nothing is left to
 // merge. Four warps multiply, four bring tiles. It takes as long as the block whose sequences are longest. Grid any; block 256; dynamic
 // shared memory: 2·kSlots·kKeys·kDim bytes.
 #pragma once
@@ -38,9 +38,10 @@ struct whole_walk {
 
 }  // namespace atlas::attention
 
-template <int kDim, int kColumns, int kSlots = atlas::attention::kRingSlots<kDim>>
+template <class P>
 __device__ void attention_whole(const atlas_PagedAttention &a) {
     using namespace atlas::attention;
+    constexpr int kDim = P::kDim, kColumns = P::kColumns, kSlots = kRingSlots<kDim, P::kShared>;
     constexpr int kBringWarps = 4;
     extern __shared__ __align__(128) atlas_act memory[];
     __shared__ few_shared<kDim, kColumns> s;

@@ -60,27 +60,28 @@ __device__ void convert_to(const atlas_Convert &a) {
 }  // namespace atlas
 
 // Block: kThreads·kPerThread·16 bytes.
-template <int kThreads, int kPerThread>
+template <class P>
 __device__ void copy_bytes(const atlas_Copy &a) {
     atlas::wait_for_previous();
-    atlas::copy_share<kThreads, kPerThread>(a.Out, a.In, a.Bytes);
+    atlas::copy_share<P::kThreads, P::kPerThread>(a.Out, a.In, a.Bytes);
 }
 
 // Block: kThreads·kPerThread words.
-template <int kThreads, int kPerThread>
+template <class P>
 __device__ void fill_words(const atlas_Fill &a) {
-    const int64_t begin = int64_t(blockIdx.x) * kThreads * kPerThread;
+    const int64_t begin = int64_t(blockIdx.x) * P::kThreads * P::kPerThread;
     atlas::wait_for_previous();
 #pragma unroll
-    for (int i = 0; i < kPerThread; i++) {
-        const int64_t at = begin + i * kThreads + threadIdx.x;
+    for (int i = 0; i < P::kPerThread; i++) {
+        const int64_t at = begin + i * P::kThreads + threadIdx.x;
         if (at < a.Count) a.Out[at] = a.Value;
     }
 }
 
 // Block: kThreads·kPerThread elements. Equal types keep every bit.
-template <int kThreads, int kPerThread>
+template <class P>
 __device__ void convert(const atlas_Convert &a) {
+    constexpr int kThreads = P::kThreads, kPerThread = P::kPerThread;
     atlas::wait_for_previous();
     if (a.OutType == a.InType) {
         const int64_t bytes = a.OutType == ATLAS_F32 ? 4 : 2, share = int64_t(kThreads) * kPerThread * bytes, begin = blockIdx.x * share;

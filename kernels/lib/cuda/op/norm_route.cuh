@@ -1,7 +1,7 @@
 // NormRoute for few rows: RMSNorm, the Linear of the router and Route in one launch, with the bits of each of them (norms of
 // rmsnorm.cuh, logits of linear_eight.cuh, picks of route.cuh).
 //
-// norm_route<kRows, kPerLane>: a cluster of eight blocks, each of which has a strip, 16 experts. Every block makes all normalised
+// norm_route: a cluster of eight blocks, each of which has a strip, 16 experts. Every block makes all normalised
 // rows for itself; its weights are in registers by the time when the rows may be read. Logits meet in the first block, which routes.
 // Grid 8, cluster 8, 256 threads. At most kRows rows, eight at most; bf16 weights of at most 128 rows, W.Rows%16 == 0, W.Cols%64 == 0
 // and at most 2048; at most 32·kPerLane experts. Dynamic shared memory: norm_route_shape<kRows>::kShared.
@@ -26,8 +26,9 @@ struct norm_route_shape {
 
 }  // namespace atlas
 
-template <int kRows, int kPerLane>
+template <class P>
 __device__ void norm_route(const atlas_NormRoute &a) {
+    constexpr int kRows = P::kRows, kPerLane = P::kPerLane;
     using namespace atlas;
     using shape = norm_route_shape<kRows>;
     using unit_t = unit<ATLAS_SCHEME_BF16>;

@@ -1,6 +1,6 @@
 // NormRoute for some rows: RMSNorm, the Linear of the router and Route in one launch, its sums in an order of its own.
 //
-// norm_route_columns<kRows, kPerLane>: a cluster of eight blocks, each of which has an eighth of the columns and the weights of all
+// norm_route_columns: a cluster of eight blocks, each of which has an eighth of the columns and the weights of all
 // experts for them, in registers by the time when the rows may be read. Blocks tell each other what their columns' squares add up to,
 // norm their columns, multiply, and send what they have of the logits of two rows to each block, which picks for these; the first
 // block then puts all picks in order. Grid 8, cluster 8, 256 threads. At most kRows rows, 8 or 16; bf16 weights of at most 128
@@ -71,8 +71,9 @@ __device__ void place_ranks(const atlas_NormRoute &a, const uint32_t *ranks) {
 
 }  // namespace atlas
 
-template <int kRows, int kPerLane>
+template <class P>
 __device__ void norm_route_columns(const atlas_NormRoute &a) {
+    constexpr int kRows = P::kRows, kPerLane = P::kPerLane;
     using namespace atlas;
     using shape = norm_columns_shape<kRows>;
     using unit_t = unit<ATLAS_SCHEME_BF16>;

@@ -1,6 +1,6 @@
 // NormRoute for one row: RMSNorm, the Linear of the router and Route in one launch, its sums in an order of its own.
 //
-// norm_route_row<kPerLane>: a cluster of eight blocks, each of which has a strip, 16 experts, in registers by the time when the row
+// norm_route_row: a cluster of eight blocks, each of which has a strip, 16 experts, in registers by the time when the row
 // may be read. Every block normalises the row for itself. A warp multiplies the columns that it has normalised, and sends what
 // it has of the logits to the first block, where warps add them and one picks.
 // Grid 8, cluster 8, 256 threads. One row; bf16 weights of at most 128 rows, W.Rows%16 == 0, W.Cols%64 == 0 and at most 2048; at most
@@ -24,8 +24,9 @@ struct norm_row_shape {
 
 }  // namespace atlas
 
-template <int kPerLane>
+template <class P>
 __device__ void norm_route_row(const atlas_NormRoute &a) {
+    constexpr int kPerLane = P::kPerLane;
     using namespace atlas;
     using shape = norm_row_shape;
     using unit_t = unit<ATLAS_SCHEME_BF16>;

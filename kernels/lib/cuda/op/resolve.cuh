@@ -2,9 +2,9 @@
 #pragma once
 #include "lib/cuda/atlas.cuh"
 
-template <int kThreads>
+template <class P>
 __device__ void resolve(const atlas_Resolve &a) {
-    const int32_t i = blockIdx.x * kThreads + threadIdx.x;
+    const int32_t i = blockIdx.x * P::kThreads + threadIdx.x;
     atlas::wait_for_previous();
     if (i >= a.Count) return;
     int32_t word = a.In[i];

@@ -22,8 +22,9 @@ __device__ inline uint4 load8_fresh(const atlas_act *p, int left, bool whole) { 
 
 }  // namespace atlas
 
-template <int kThreads, int kTurns>
+template <class P>
 __device__ void rmsnorm(const atlas_RMSNorm &a) {
+    constexpr int kThreads = P::kThreads, kTurns = P::kTurns;
     constexpr int kWarps = kThreads / 32, kStep = kThreads * 8;
     __shared__ float partial[kWarps * kTurns];
     const int n = a.Cols, begin = threadIdx.x * 8;

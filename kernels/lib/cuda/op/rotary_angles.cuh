@@ -3,13 +3,13 @@
 #pragma once
 #include "lib/cuda/atlas.cuh"
 
-template <int kThreads>
+template <class P>
 __device__ void rotary_angles(const atlas_RotaryAngles &a) {
     constexpr double kHalfTurns = 0.31830988618379067154;  // 1/π
     float *cosine = a.Out + size_t(blockIdx.x) * 2 * a.Pairs, *sine = cosine + a.Pairs;
     atlas::release_next();
     atlas::wait_for_previous();
-    for (int j = threadIdx.x; j < a.Pairs; j += kThreads) {
+    for (int j = threadIdx.x; j < a.Pairs; j += P::kThreads) {
         const int axis = a.Axis ? a.Axis[j] : 0;
         const float angle = __fmul_rn(float(a.Positions[size_t(axis) * a.Rows + blockIdx.x]), a.Frequency[j]);
         double half_turns = angle * kHalfTurns;

@@ -30,8 +30,9 @@ struct pairs {
 
 }  // namespace atlas::rotary
 
-template <int kThreads, int kMaxDim, int kPerLane>
+template <class P>
 __device__ void rotary_cache(const atlas_RotaryCache &a) {
+    constexpr int kThreads = P::kThreads, kMaxDim = P::kMaxDim, kPerLane = P::kPerLane;
     using namespace atlas::rotary;
     constexpr int kLanes = kMaxDim < 256 ? kMaxDim / 8 : 32, kTurns = kMaxDim / 8 / kLanes, kHeads = kThreads / kLanes;
     static_assert(kLanes * kTurns * 8 == kMaxDim && 32 % kLanes == 0 && kThreads % 32 == 0, "whole warps, heads within one");

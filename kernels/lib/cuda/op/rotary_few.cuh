@@ -17,10 +17,10 @@ __device__ inline f32x8 load8_fresh(const float *p) {
 
 }  // namespace atlas::rotary
 
-template <int kThreads>
+template <class P>
 __device__ void rotary_few(const atlas_RotaryCache &a) {
     using namespace atlas;
-    constexpr int kDim = 128, kHeads = kThreads / 16;
+    constexpr int kDim = 128, kHeads = P::kThreads / 16;
     const int all = a.Heads + 2 * a.KVHeads, h = blockIdx.y * kHeads + threadIdx.x / 16, lane = threadIdx.x % 16, c = lane * 8;
     const bool there = h < all, query = h < a.Heads, value = h >= a.Heads + a.KVHeads, upper = lane >= 8;  // half of the head
     const size_t row = blockIdx.x;

@@ -4,18 +4,18 @@
 #pragma once
 #include "lib/cuda/op/rotary_cache.cuh"
 
-template <int kThreads, int kPerLane>
+template <class P>
 __device__ void rotary_rows(const atlas_RotaryCache &a) {
-    constexpr int kDim = 128, kHeads = kThreads / 16;
-    const int all = a.Heads + 2 * a.KVHeads, lane = threadIdx.x % 16, c = lane * 8, first = blockIdx.y * kHeads * kPerLane + threadIdx.x / 16;
+    constexpr int kDim = 128, kHeads = P::kThreads / 16;
+    const int all = a.Heads + 2 * a.KVHeads, lane = threadIdx.x % 16, c = lane * 8, first = blockIdx.y * kHeads * P::kPerLane + threadIdx.x / 16;
     const bool upper = lane >= 8;  // half of the head
     const size_t row = blockIdx.x;
     atlas_act *data = a.QKV + row * all * kDim + c;
     atlas::release_next();
     atlas::wait_for_previous();
-    uint4 own[kPerLane];
+    uint4 own[P::kPerLane];
 #pragma unroll
-    for (int k = 0; k < kPerLane; k++) {
+    for (int k = 0; k < P::kPerLane; k++) {
         const int h = first + k * kHeads;
         own[k] = h < all ? *reinterpret_cast<const uint4 *>(data + h * kDim) : uint4{};
     }
@@ -23,7 +23,7 @@ __device__ void rotary_rows(const atlas_RotaryCache &a) {
     const atlas::f32x8 cosine = atlas::rotary::load8_f32(angles, 8, true), sine = atlas::rotary::load8_f32(angles + 64, 8, true);
     const int slot = a.Slots[row], block = max(slot, 0) / a.BlockSize, offset = max(slot, 0) - block * a.BlockSize;
 #pragma unroll
-    for (int k = 0; k < kPerLane; k++) {
+    for (int k = 0; k < P::kPerLane; k++) {
         const int h = first + k * kHeads;
         const bool query = h < a.Heads, value = h >= a.Heads + a.KVHeads;
         const float *norm = value ? nullptr : query ? a.QNorm : a.KNorm;

@@ -275,35 +275,36 @@ __device__ void route_rows(const atlas_Route &a, uint32_t *masks, int *places) {
 }  // namespace atlas::routing
 
 // One row.
-template <int kPerLane>
+template <class P>
 __device__ void route_one(const atlas_Route &a) {
     atlas::release_next();
     atlas::wait_for_previous();
-    atlas::routing::route_row<kPerLane>(a);
+    atlas::routing::route_row<P::kPerLane>(a);
 }
 
 // At most kThreads/32·kEach rows, and 32.
-template <int kThreads, int kPerLane, int kEach = 1>
+template <class P>
 __device__ void route_few(const atlas_Route &a) {
-    __shared__ uint32_t masks[32 * kPerLane];
-    __shared__ int places[32 * kPerLane];
-    for (int e = threadIdx.x; e < 32 * kPerLane; e += kThreads) masks[e] = 0;
+    __shared__ uint32_t masks[32 * P::kPerLane];
+    __shared__ int places[32 * P::kPerLane];
+    for (int e = threadIdx.x; e < 32 * P::kPerLane; e += P::kThreads) masks[e] = 0;
     __syncthreads();
     atlas::release_next();
     atlas::wait_for_previous();
-    atlas::routing::route_rows<kThreads, kPerLane, kEach>(a, masks, places);
+    atlas::routing::route_rows<P::kThreads, P::kPerLane, P::kEach>(a, masks, places);
 }
 
-template <int kThreads, int kPerLane, int kRows>
+template <class P>
 __device__ void route_pick(const atlas_Route &a, void *scratch) {
-    __shared__ uint32_t masks[32 * kPerLane];
-    atlas::routing::pick_chunk<kThreads, kPerLane, kRows>(a, masks);
+    __shared__ uint32_t masks[32 * P::kPerLane];
+    atlas::routing::pick_chunk<P::kThreads, P::kPerLane, P::kRows>(a, masks);
     uint32_t *out = static_cast<uint32_t *>(scratch) + size_t(blockIdx.x) * a.Experts;
-    for (int e = threadIdx.x; e < a.Experts; e += kThreads) out[e] = masks[e];
+    for (int e = threadIdx.x; e < a.Experts; e += P::kThreads) out[e] = masks[e];
 }
 
-template <int kThreads, int kPerLane, int kRows>
+template <class P>
 __device__ void route_place(const atlas_Route &a, const void *scratch) {
+    constexpr int kThreads = P::kThreads, kPerLane = P::kPerLane, kRows = P::kRows;
     using namespace atlas::routing;
     constexpr int kExperts = 32 * kPerLane, kParts = kThreads / kExperts;
     static_assert(kThreads % kExperts == 0, "a thread per expert");

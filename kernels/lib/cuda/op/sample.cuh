@@ -1,4 +1,4 @@
-// Sample on a GPU: sample<kThreads, kBlocks, kShared>, a cluster of kBlocks blocks for a row. A block keeps its span of the row's
+// Sample on a GPU: a cluster of kBlocks blocks for a row. A block keeps its span of the row's
 // logits, edited and without what is ruled out, in shared memory or else in scratch. Without a draw the largest is the token. To draw,
 // the blocks count tokens by their distance from the largest, and then the first block finds the token by its place in the order of
 // logits: the bin, then the value in it, then the id among equals; the others list and count their tokens for it. Masses are 64-bit
@@ -160,13 +160,15 @@ struct search {
 
 }  // namespace atlas::sampling
 
-template <int kThreads, int kBlocks, int kShared>
+template <class P>
 __device__ void sample(const atlas_Sample &a, void *scratch = nullptr) {
+    constexpr int kThreads = P::kThreads, kBlocks = P::kCluster;
+    constexpr bool kKeeps = P::kShared > 0;
     using namespace atlas::sampling;
     extern __shared__ __align__(16) float memory[];
     __shared__ shared s;
     const int span = span_of<kBlocks>(a.Vocab), rank = blockIdx.x, n = blockIdx.y, begin = rank * span, count = max(min(a.Vocab - begin, span), 0);
-    float *z = kShared ? memory : static_cast<float *>(scratch) + (size_t(n) * kBlocks + rank) * span;
+    float *z = kKeeps ? memory : static_cast<float *>(scratch) + (size_t(n) * kBlocks + rank) * span;
     atlas::release_next();
     for (int i = threadIdx.x; i < kBins; i += kThreads) {
         s.count[i] = 0, s.bin_count[i] = s.bin_mass[i] = 0;
@@ -184,7 +186,7 @@ __device__ void sample(const atlas_Sample &a, void *scratch = nullptr) {
     if (a.Vocab % 4) {
         for (int i = threadIdx.x * 4; i < count; i += kThreads * 4)
             for (int j = i; j < min(i + 4, count); j++) z[j] = in[j];
-    } else if (kShared) {
+    } else if (kKeeps) {
         for (int i = threadIdx.x * 4; i < count; i += kThreads * 4) atlas::copy_async(__cvta_generic_to_shared(z + i), in + i, true);
         atlas::commit_copies();
         atlas::wait_copies<0>();

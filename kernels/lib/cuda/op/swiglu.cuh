@@ -2,9 +2,9 @@
 #pragma once
 #include "lib/cuda/atlas.cuh"
 
-template <int kThreads>
+template <class P>
 __device__ void swiglu(const atlas_SwiGLU &a) {
-    const int n = a.Cols, c = (blockIdx.x * kThreads + threadIdx.x) * 8;
+    const int n = a.Cols, c = (blockIdx.x * P::kThreads + threadIdx.x) * 8;
     const bool whole = n % 8 == 0;
     const atlas_act *gate = a.In + size_t(blockIdx.y) * 2 * n + c;
     atlas::release_next();

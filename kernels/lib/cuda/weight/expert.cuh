@@ -34,8 +34,9 @@ __device__ inline strip_weights start_rows(const atlas_Weight &w, int expert, in
 }  // namespace atlas
 
 // Block (W.Rows/2/8, tile): eight gates and the eight ups that belong to them are one strip; kWarps warps share out columns.
-template <int kWarps, int kTiles>
+template <class P>
 __device__ void expert_up(const atlas_ExpertUp &a) {
+    constexpr int kWarps = P::kWarps, kTiles = P::kTiles;
     __shared__ atlas::strip_sums<kWarps, kTiles> sums;
     const int half = a.W.Rows / 2, total = a.Rows * a.TopK, first = blockIdx.x * 8;
     atlas::release_next();
@@ -66,8 +67,9 @@ __device__ void expert_up(const atlas_ExpertUp &a) {
 }
 
 // Block (W.Rows/(16·kWarps), tile): a warp makes 16 outputs of the tile's picks, f32, in scratch [Rows·TopK,W.Rows].
-template <int kWarps, int kTiles>
+template <class P>
 __device__ void expert_down_picks(const atlas_ExpertDown &a, void *scratch) {
+    constexpr int kWarps = P::kWarps, kTiles = P::kTiles;
     const int total = a.Rows * a.TopK, first = (blockIdx.x * kWarps + atlas::warp()) * 16;
     float *products = static_cast<float *>(scratch);
     atlas::release_next();
@@ -97,9 +99,9 @@ __device__ void expert_down_picks(const atlas_ExpertDown &a, void *scratch) {
 }
 
 // Block (W.Rows/kThreads, row), after expert_down_picks.
-template <int kThreads>
+template <class P>
 __device__ void expert_down_sum(const atlas_ExpertDown &a, const void *scratch) {
-    const int n = blockIdx.x * kThreads + threadIdx.x;
+    const int n = blockIdx.x * P::kThreads + threadIdx.x;
     const float *products = static_cast<const float *>(scratch);
     atlas::release_next();
     atlas::wait_for_previous();
@@ -114,14 +116,14 @@ __device__ void expert_down_sum(const atlas_ExpertDown &a, const void *scratch) 
 }
 
 // Block (W.Rows/16, row): a warp per pick.
-template <int kWarps>
+template <class P>
 __device__ void expert_down_few(const atlas_ExpertDown &a) {
-    __shared__ float products[kWarps][16];
+    __shared__ float products[P::kWarps][16];
     const int first = blockIdx.x * 16, low = first + atlas::lane() / 4;
     float sum = 0;
     atlas::release_next();
     atlas::wait_for_previous();
-    for (int base = 0; base < a.TopK; base += kWarps) {
+    for (int base = 0; base < a.TopK; base += P::kWarps) {
         const int k = base + atlas::warp(), pick = blockIdx.y * a.TopK + k;
         const int expert = k < a.TopK ? a.IDs[pick] : -1;
         if (expert >= 0 && expert < a.W.Count) {
@@ -138,7 +140,7 @@ __device__ void expert_down_few(const atlas_ExpertDown &a) {
         }
         __syncthreads();
         if (threadIdx.x < 16)
-            for (int i = 0; i < kWarps && base + i < a.TopK; i++) {
+            for (int i = 0; i < P::kWarps && base + i < a.TopK; i++) {
                 const size_t p = size_t(blockIdx.y) * a.TopK + base + i;
                 if (a.IDs[p] >= 0 && a.IDs[p] < a.W.Count) sum = fmaf(a.Weights[p], products[i][threadIdx.x], sum);
             }

@@ -9,8 +9,10 @@
 #include "lib/cuda/ptx/grid.cuh"
 #include "lib/cuda/weight/linear_held.cuh"
 
-template <atlas_Scheme kScheme, int kUnits, int kReady, typename Args>
+template <class P, typename Args>
 __device__ void expert_down_held(const Args &a) {
+    constexpr atlas_Scheme kScheme = P::kScheme;
+    constexpr int kUnits = P::kUnits, kReady = P::kReady;
     using namespace atlas;
     constexpr int kPicks = 8;
     __shared__ __align__(16) uint8_t rows[16][kUnits * 128];

@@ -30,8 +30,11 @@ struct expert_down_team_shape {
 }  // namespace atlas
 
 // Sixteen outputs at a time; a warp multiplies half of the columns of every eighth tile.
-template <atlas_Scheme kScheme, int kRows, int kUnits, int kRing, int kAhead, int kPool, bool kSpreads = false, typename Args>
+template <class P, typename Args>
 __device__ void expert_down_team(const Args &a) {
+    constexpr atlas_Scheme kScheme = P::kScheme;
+    constexpr int kRows = P::kRows, kUnits = P::kUnits, kRing = P::kRing, kAhead = P::kAhead, kPool = P::kPool;
+    constexpr bool kSpreads = P::kSpreads;
     using namespace atlas;
     using shape = expert_down_team_shape<kScheme, kRows, kUnits, kRing, kAhead, kPool, kSpreads>;
     using unit_t = unit<kScheme>;

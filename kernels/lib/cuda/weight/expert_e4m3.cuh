@@ -55,20 +55,21 @@ __device__ void gather_e4m3(const Pipe &pipe, Stage &now, const e4m3_list &in, c
 
 }  // namespace atlas
 
-template <int kThreads>
+template <class P>
 __device__ void quantise_up(const atlas_ExpertUp &a, void *scratch) {
-    atlas::quantise_rows<kThreads>(atlas::e4m3_list(scratch, a.Rows, a.W.Cols), a.In, a.Rows, a.W.Cols);
+    atlas::quantise_rows<P::kThreads>(atlas::e4m3_list(scratch, a.Rows, a.W.Cols), a.In, a.Rows, a.W.Cols);
 }
 
-template <int kThreads>
+template <class P>
 __device__ void quantise_down(const atlas_ExpertDown &a, void *scratch) {
     const int total = a.Rows * a.TopK;
     void *codes = static_cast<float *>(scratch) + size_t(total) * a.W.Rows;
-    atlas::quantise_rows<kThreads>(atlas::e4m3_list(codes, total, a.W.Cols), a.In, total, a.W.Cols);
+    atlas::quantise_rows<P::kThreads>(atlas::e4m3_list(codes, total, a.W.Cols), a.In, total, a.W.Cols);
 }
 
-template <int kRows, int kStages>
+template <class P>
 __device__ void expert_up_e4m3(const atlas_ExpertUp &a, void *scratch) {
+    constexpr int kRows = P::kRows, kStages = P::kStages;
     using pipe_t = atlas::e4m3_pipe<kRows, kStages>;
     constexpr int kHalf = atlas::kHalfSums<kRows>;
     __shared__ atlas::pick_tiles tiles;
@@ -138,8 +139,9 @@ __device__ void expert_up_e4m3(const atlas_ExpertUp &a, void *scratch) {
     }
 }
 
-template <int kRows, int kStages>
+template <class P>
 __device__ void expert_down_e4m3(const atlas_ExpertDown &a, void *scratch) {
+    constexpr int kRows = P::kRows, kStages = P::kStages;
     using pipe_t = atlas::e4m3_pipe<kRows, kStages>;
     __shared__ atlas::pick_tiles tiles;
     const int total = a.Rows * a.TopK, strips = (a.W.Rows + 15) / 16, out_tiles = (strips + 7) / 8;

@@ -92,8 +92,10 @@ __device__ void copy_rows(uint32_t pool, int pitch, const atlas_act *from, int r
 }  // namespace atlas
 
 // Sixteen outputs at a time; a warp multiplies half of an expert's columns.
-template <atlas_Scheme kScheme, int kRows, int kUnits, int kStages, int kPool, typename Args>
+template <class P, typename Args>
 __device__ void expert_down_few(const Args &a) {
+    constexpr atlas_Scheme kScheme = P::kScheme;
+    constexpr int kRows = P::kRows, kUnits = P::kUnits, kStages = P::kStages, kPool = P::kPool;
     using namespace atlas;
     using shape = expert_down_few_shape<kScheme, kRows, kUnits, kStages, kPool>;
     using ring_t = typename shape::ring_t;

@@ -9,9 +9,9 @@
 #include "lib/cuda/weight/pick_tiles.cuh"
 
 // Four strips of gates and the four of their ups; where ups do not begin with a strip, three and the four that they lie in.
-template <atlas_Scheme kScheme, int kStages>
+template <class P>
 __device__ void expert_up_frag_tile(const atlas_ExpertUp &a) {
-    using tile_t = atlas::frag_tile<kScheme, 8, 8, false, kStages>;
+    using tile_t = atlas::frag_tile<P::kScheme, 8, 8, false, P::kStages>;
     __shared__ atlas::pick_tiles tiles;
     __shared__ atlas::picks at;  // of this tile; registers are scarce
     const int half = a.W.Rows / 2, total = a.Rows * a.TopK, gates = half % 16 ? 3 : 4, outs = gates * 16, out_tiles = (half + outs - 1) / outs;
@@ -40,16 +40,16 @@ __device__ void expert_up_frag_tile(const atlas_ExpertUp &a) {
         for (int r = threadIdx.x / 64; r < at.end - at.begin; r += 4) {
             const int pick = pick_of(r);
             const float *sums = tile_t::sums(r) + (n - first);
-            const float gate = sums[0] * atlas::unit<kScheme>::kLiftedFactor * gate_scale, up = sums[outs + half % 16] * atlas::unit<kScheme>::kLiftedFactor * up_scale;
+            const float gate = sums[0] * atlas::unit<P::kScheme>::kLiftedFactor * gate_scale, up = sums[outs + half % 16] * atlas::unit<P::kScheme>::kLiftedFactor * up_scale;
             if (pick >= 0) a.Out[size_t(pick) * half + n] = __float2bfloat16_rn(atlas::silu(gate) * up);
         }
     }
     atlas::release_next();
 }
 
-template <atlas_Scheme kScheme, int kStages>
+template <class P>
 __device__ void expert_down_frag_tile(const atlas_ExpertDown &a, void *scratch) {
-    using tile_t = atlas::frag_tile<kScheme, 8, 2, false, kStages>;
+    using tile_t = atlas::frag_tile<P::kScheme, 8, 2, false, P::kStages>;
     __shared__ atlas::pick_tiles tiles;
     __shared__ atlas::picks at;  // of this tile; registers are scarce
     const int total = a.Rows * a.TopK, out_tiles = (a.W.Rows + tile_t::kOut - 1) / tile_t::kOut;
@@ -79,7 +79,7 @@ __device__ void expert_down_frag_tile(const atlas_ExpertDown &a, void *scratch) 
         const float scale = atlas::row_scale(a.W, at.expert, n);
         for (int r = threadIdx.x / tile_t::kOut; r < at.end - at.begin; r += tile_t::kThreads / tile_t::kOut) {
             const int pick = pick_of(r);
-            if (pick >= 0) products[size_t(pick) * a.W.Rows + n] = tile_t::sums(r)[n - first] * atlas::unit<kScheme>::kLiftedFactor * scale;
+            if (pick >= 0) products[size_t(pick) * a.W.Rows + n] = tile_t::sums(r)[n - first] * atlas::unit<P::kScheme>::kLiftedFactor * scale;
         }
     }
 }

@@ -29,8 +29,10 @@ __device__ void gather_strips(const Pipe &pipe, Stage &now, const atlas_Weight &
 
 }  // namespace atlas
 
-template <atlas_Scheme kScheme, int kRows, int kStages>
+template <class P>
 __device__ void expert_up_frag_wide(const atlas_ExpertUp &a) {
+    constexpr atlas_Scheme kScheme = P::kScheme;
+    constexpr int kRows = P::kRows, kStages = P::kStages;
     using pipe_t = atlas::frag_pipe<kScheme, 2, kRows, kStages, false>;
     using layout = atlas::frag<kScheme>;
     __shared__ atlas::pick_tiles tiles;
@@ -88,8 +90,10 @@ __device__ void expert_up_frag_wide(const atlas_ExpertUp &a) {
     }
 }
 
-template <atlas_Scheme kScheme, int kRows, int kStages>
+template <class P>
 __device__ void expert_down_frag_wide(const atlas_ExpertDown &a, void *scratch) {
+    constexpr atlas_Scheme kScheme = P::kScheme;
+    constexpr int kRows = P::kRows, kStages = P::kStages;
     using pipe_t = atlas::frag_pipe<kScheme, 2, kRows, kStages, false>;
     __shared__ atlas::pick_tiles tiles;
     const int total = a.Rows * a.TopK, strips = (a.W.Rows + 15) / 16, out_tiles = (strips + 15) / 16;

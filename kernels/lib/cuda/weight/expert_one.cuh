@@ -75,8 +75,10 @@ __device__ void clear_tails(uint32_t rows_at, int rows, int units, int cols) {
 }  // namespace atlas
 
 // Sixteen outputs at a time; a warp multiplies a pick, or half of its columns where kJoin is 1.
-template <atlas_Scheme kScheme, int kJoin, int kUnits, int kStages, int kPool, typename Args>
+template <class P, typename Args>
 __device__ void expert_down_one(const Args &a) {
+    constexpr atlas_Scheme kScheme = P::kScheme;
+    constexpr int kJoin = P::kJoin, kUnits = P::kUnits, kStages = P::kStages, kPool = P::kPool;
     using namespace atlas;
     using shape = expert_down_one_shape<kScheme, kJoin, kUnits, kStages, kPool>;
     using unit_t = unit<kScheme>;

@@ -76,8 +76,10 @@ struct expert_down_shape {
 
 }  // namespace atlas
 
-template <atlas_Scheme kScheme, int kWarps, int kTiles, int kStrips, int kUnits, int kStages>
+template <class P>
 __device__ void expert_up(const atlas_ExpertUp &a) {
+    constexpr atlas_Scheme kScheme = P::kScheme;
+    constexpr int kWarps = P::kWarps, kTiles = P::kTiles, kStrips = P::kStrips, kUnits = P::kUnits, kStages = P::kStages;
     using namespace atlas;
     using shape = expert_up_shape<kScheme, kWarps, kTiles, kStrips, kUnits, kStages>;
     using ring_t = typename shape::ring_t;
@@ -162,8 +164,10 @@ __device__ void expert_up(const atlas_ExpertUp &a) {
 }
 
 // Products of picks, f32, in scratch [Rows·TopK,W.Rows].
-template <atlas_Scheme kScheme, int kWarps, int kTiles, int kStrips, int kUnits, int kStages>
+template <class P>
 __device__ void expert_down_picks(const atlas_ExpertDown &a, void *scratch) {
+    constexpr atlas_Scheme kScheme = P::kScheme;
+    constexpr int kWarps = P::kWarps, kTiles = P::kTiles, kStrips = P::kStrips, kUnits = P::kUnits, kStages = P::kStages;
     using namespace atlas;
     using shape = expert_down_shape<kScheme, kWarps, kTiles, kStrips, kUnits, kStages>;
     using ring_t = typename shape::ring_t;

@@ -1,10 +1,10 @@
-// ExpertUp, ExpertDown and ExpertDownAdd for some picks of each expert, any scheme. Picks, sorted by expert, come in tiles of at most 8·kEights of
+// ExpertUp, ExpertDown and ExpertDownAdd for some picks of each expert, any scheme. Picks, sorted by expert, come in tiles of at most 8·kTiles of
 // one expert; an item is a strip of weights times a tile, in ExpertUp one of gates and the one of their ups. Blocks share out all
 // items evenly and in order; the warps of a block take its items in turn, each with a ring of its own, while the rows of the
 // block's tiles lie in a pool of kPool bytes. expert_down_tiles writes products, f32 [Rows·TopK,W.Rows], to scratch for
 // expert_down_total. A pick's bits depend on the scheme alone.
 //
-// Any grid along x. kWarps·32 threads, at least W.Count of them. W.Cols%8 == 0, W.Rows%32 == 0 in ExpertUp, at most 1024·kEights
+// Any grid along x. kWarps·32 threads, at least W.Count of them. W.Cols%8 == 0, W.Rows%32 == 0 in ExpertUp, at most 1024·kTiles
 // picks and kMostTiles tiles for a block, and a pool for the rows of a tile, of 128·⌈Cols/64⌉+16 bytes each. Dynamic shared memory: tile_shape::kShared.
 #pragma once
 #include "lib/cuda/weight/expert_total.cuh"
@@ -53,11 +53,11 @@ struct item_scales {
     }
 };
 
-template <atlas_Scheme kScheme, int kEights, int kWarps, int kStrips, int kUnits, int kStages, int kPool>
+template <atlas_Scheme kScheme, int kTiles, int kWarps, int kStrips, int kUnits, int kStages, int kPool>
 struct tile_shape {
     static_assert(kPool < 8 * (128 * 65 + 16), "at most 4096 columns");
-    static constexpr int kMostPicks = 1024 * kEights;
-    using ring_t = strip_ring<kScheme, kEights, kStrips, kUnits, kStages>;
+    static constexpr int kMostPicks = 1024 * kTiles;
+    using ring_t = strip_ring<kScheme, kTiles, kStrips, kUnits, kStages>;
     using scales_t = item_scales<kScheme, kStrips>;
     static constexpr int kScalesAt = kWarps * ring_t::kBytes, kPoolAt = kScalesAt + kWarps * scales_t::kBytes, kTilesAt = kPoolAt + kPool, kOrder = kTilesAt + kMostTiles * int(sizeof(pick_tile));
     static constexpr int kBarriers = kOrder + kMostPicks * 4;
@@ -105,10 +105,10 @@ __device__ tile_share share_tiles(pick_tile *tiles, int2 picks, const divisor &g
 // Strips of an item are strip(group, 0) …; row(pick) is a pick's row of activations. prepare(tile, group, order) gives what
 // finish(that, group, sums) is to have loaded when the sums are there; its results lie as those of a mma. kEarly: order and starts were mostly
 // written long before the kernel before this one ends, so that weights can be copied by then; if they were not, what was copied is thrown away.
-template <atlas_Scheme kScheme, int kEights, int kWarps, int kStrips, int kUnits, int kStages, int kPool, int kParts, bool kEarly, typename Strip, typename Row, typename Prepare, typename Finish>
+template <atlas_Scheme kScheme, int kTiles, int kWarps, int kStrips, int kUnits, int kStages, int kPool, int kParts, bool kEarly, typename Strip, typename Row, typename Prepare, typename Finish>
 __device__ void multiply_tiles(const atlas_Weight &w, const int32_t *order, const int32_t *starts, int total, int groups, const Strip &strip, const Row &row,
                                const Prepare &prepare, const Finish &finish) {
-    using shape = tile_shape<kScheme, kEights, kWarps, kStrips, kUnits, kStages, kPool>;
+    using shape = tile_shape<kScheme, kTiles, kWarps, kStrips, kUnits, kStages, kPool>;
     using ring_t = typename shape::ring_t;
     const int units = (w.Cols + 63) / 64, pitch = units * 128 + 16, pool_rows = kPool / pitch;
     uint8_t *const pool = strip_shared + shape::kPoolAt;
@@ -126,7 +126,7 @@ __device__ void multiply_tiles(const atlas_Weight &w, const int32_t *order, cons
     const auto read_picks = [&]() {
         for (int i = threadIdx.x; i < total; i += kWarps * 32) kept[i] = __ldcg(order + i);
         picks = picks_of(starts, w.Count, total);
-        share = share_tiles<8 * kEights, kWarps * 32>(tiles, picks, by_groups, by_blocks);
+        share = share_tiles<8 * kTiles, kWarps * 32>(tiles, picks, by_groups, by_blocks);
     };
 #pragma unroll 1
     for (int turn = kEarly; turn < 2; turn++) {  // not kEarly, the first is in vain, but brings instructions near
@@ -195,25 +195,25 @@ __device__ void multiply_tiles(const atlas_Weight &w, const int32_t *order, cons
             const auto prepared = prepare(tile, group, kept);
             scales.take();
             ask_scales(item + kWarps);
-            const row_lanes<kEights> lanes([&](int r) { return min(tile.begin + r, tile.end - 1) - base; }, pitch);
-            float sums[kStrips][kEights][4] = {};
+            const row_lanes<kTiles> lanes([&](int r) { return min(tile.begin + r, tile.end - 1) - base; }, pitch);
+            float sums[kStrips][kTiles][4] = {};
             int at = 0;
 #pragma unroll 1
             for (int part = 0; part < kParts; part++) {
-                float c[kStrips][kEights][4] = {};
+                float c[kStrips][kTiles][4] = {};
                 const int end = units * (part + 1) / kParts;
 #pragma unroll 1
                 for (; at < end; at += min(kUnits, end - at)) {
                     const uint8_t *slot = ring.wait();
                     const auto scale = [&](int s, int i) { return scales.of(s, at + i); };
-                    multiply_piece<kScheme, kEights, kStrips, kUnits>(one, slot, shared_address(pool) + at * 128, 128, lanes, min(kUnits, end - at), w.Cols - at * 64, scale, c);
+                    multiply_piece<kScheme, kTiles, kStrips, kUnits>(one, slot, shared_address(pool) + at * 128, 128, lanes, min(kUnits, end - at), w.Cols - at * 64, scale, c);
                     ring.drop();
                     fill();
                 }
 #pragma unroll
                 for (int s = 0; s < kStrips; s++)
 #pragma unroll
-                    for (int r = 0; r < 4 * kEights; r++) sums[s][r / 4][r % 4] += c[s][r / 4][r % 4];
+                    for (int r = 0; r < 4 * kTiles; r++) sums[s][r / 4][r % 4] += c[s][r / 4][r % 4];
             }
             finish(prepared, group, sums);
         }
@@ -225,23 +225,23 @@ __device__ void multiply_tiles(const atlas_Weight &w, const int32_t *order, cons
 
 }  // namespace atlas
 
-template <atlas_Scheme kScheme, int kWarps, int kUnits, int kStages, int kPool, int kEights = 1>
+template <class P>
 __device__ void expert_up_tiles(const atlas_ExpertUp &a) {
     using namespace atlas;
     struct prepared {
-        int pick[2 * kEights];  // of this lane's columns
+        int pick[2 * P::kTiles];  // of this lane's columns
         float gate[2], up[2];   // scales of its rows
     };
     const atlas_Weight &w = a.W;
     const int half = w.Rows / 2, groups = half / 16, total = a.Rows * a.TopK;
     const int t = lane() % 4, g = lane() / 4;
     const divisor by_picks(a.TopK);
-    multiply_tiles<kScheme, kEights, kWarps, 2, kUnits, kStages, kPool, 8, false>(
+    multiply_tiles<P::kScheme, P::kTiles, P::kWarps, 2, P::kUnits, P::kStages, P::kPool, 8, false>(
         w, a.Order, a.Starts, total, groups, [&](int group, int s) { return group + s * groups; }, [&](int pick) { return a.In + size_t(by_picks.of(pick).x) * w.Cols; },
         [&](const pick_tile &tile, int group, const int *order) {
             prepared p;
 #pragma unroll
-            for (int i = 0; i < 2 * kEights; i++) {
+            for (int i = 0; i < 2 * P::kTiles; i++) {
                 const int column = tile.begin + i / 2 * 8 + 2 * t + i % 2;
                 p.pick[i] = column < tile.end ? order[column] : -1;
             }
@@ -252,10 +252,10 @@ __device__ void expert_up_tiles(const atlas_ExpertUp &a) {
             }
             return p;
         },
-        [&](const prepared &p, int group, const float (&sums)[2][kEights][4]) {
-            constexpr float kFactor = unit_product<kScheme, kEights, 2>::kFactor;
+        [&](const prepared &p, int group, const float (&sums)[2][P::kTiles][4]) {
+            constexpr float kFactor = unit_product<P::kScheme, P::kTiles, 2>::kFactor;
 #pragma unroll
-            for (int i = 0; i < 4 * kEights; i++) {
+            for (int i = 0; i < 4 * P::kTiles; i++) {
                 const int j = i / 4, r = i % 4, pick = p.pick[2 * j + r % 2];
                 const float gate = sums[0][j][r] * kFactor * p.gate[r / 2], up = sums[1][j][r] * kFactor * p.up[r / 2];
                 if (pick >= 0 && pick < total) a.Out[size_t(pick) * half + group * 16 + g + r / 2 * 8] = __float2bfloat16_rn(silu(gate) * up);
@@ -263,23 +263,25 @@ __device__ void expert_up_tiles(const atlas_ExpertUp &a) {
         });
 }
 
-template <atlas_Scheme kScheme, int kWarps, int kStrips, int kUnits, int kStages, int kPool, int kEights = 1, typename Args>
+template <class P, typename Args>
 __device__ void expert_down_tiles(const Args &a, void *scratch) {
+    constexpr atlas_Scheme kScheme = P::kScheme;
+    constexpr int kWarps = P::kWarps, kStrips = P::kStrips, kUnits = P::kUnits, kStages = P::kStages, kPool = P::kPool, kTiles = P::kTiles;
     using namespace atlas;
     struct prepared {
-        int pick[2 * kEights];
+        int pick[2 * kTiles];
         float scale[kStrips][2];  // of this lane's rows
     };
     const atlas_Weight &w = a.W;
     const int strips = (w.Rows + 15) / 16, groups = (strips + kStrips - 1) / kStrips, total = a.Rows * a.TopK;
     const int t = lane() % 4, g = lane() / 4;
     float *products = static_cast<float *>(scratch);
-    multiply_tiles<kScheme, kEights, kWarps, kStrips, kUnits, kStages, kPool, 2, true>(
+    multiply_tiles<kScheme, kTiles, kWarps, kStrips, kUnits, kStages, kPool, 2, true>(
         w, a.Order, a.Starts, total, groups, [&](int group, int s) { return min(group * kStrips + s, strips - 1); }, [&](int pick) { return a.In + size_t(pick) * w.Cols; },
         [&](const pick_tile &tile, int group, const int *order) {
             prepared p;
 #pragma unroll
-            for (int i = 0; i < 2 * kEights; i++) {
+            for (int i = 0; i < 2 * kTiles; i++) {
                 const int column = tile.begin + i / 2 * 8 + 2 * t + i % 2;
                 p.pick[i] = column < tile.end ? order[column] : -1;
             }
@@ -292,14 +294,14 @@ __device__ void expert_down_tiles(const Args &a, void *scratch) {
                 }
             return p;
         },
-        [&](const prepared &p, int group, const float (&sums)[kStrips][kEights][4]) {
+        [&](const prepared &p, int group, const float (&sums)[kStrips][kTiles][4]) {
 #pragma unroll
             for (int s = 0; s < kStrips; s++)
 #pragma unroll
-                for (int i = 0; i < 4 * kEights; i++) {
+                for (int i = 0; i < 4 * kTiles; i++) {
                     const int j = i / 4, r = i % 4, pick = p.pick[2 * j + r % 2], n = (group * kStrips + s) * 16 + r / 2 * 8 + g;
                     if (pick >= 0 && pick < total && n < w.Rows)
-                        products[size_t(pick) * w.Rows + n] = sums[s][j][r] * unit_product<kScheme, kEights, kStrips>::kFactor * p.scale[s][r / 2];
+                        products[size_t(pick) * w.Rows + n] = sums[s][j][r] * unit_product<kScheme, kTiles, kStrips>::kFactor * p.scale[s][r / 2];
                 }
         });
 }

@@ -60,9 +60,9 @@ __device__ void sum_picks(const Args &a, const float *products, row_picks<Args> 
 
 }  // namespace atlas
 
-template <int kThreads, typename Args>
+template <class P, typename Args>
 __device__ void expert_down_total(const Args &a, const void *scratch) {
-    const int n = (blockIdx.x * kThreads + threadIdx.x) * 4, left = a.W.Rows - n;
+    const int n = (blockIdx.x * P::kThreads + threadIdx.x) * 4, left = a.W.Rows - n;
     const size_t row = blockIdx.y;
     const bool whole = a.W.Rows % 4 == 0;
     atlas_act *out = a.Out + row * a.W.Rows + n;
@@ -93,7 +93,7 @@ __device__ void expert_down_total(const Args &a, const void *scratch) {
     }
 }
 
-template <int kThreads>
+template <class P>
 __device__ void expert_down_total_norm(const atlas_ExpertDownNorm &a, const void *scratch) {
     using namespace atlas;
     const int n = threadIdx.x * 8, left = a.W.Rows - n;
@@ -113,7 +113,7 @@ __device__ void expert_down_total_norm(const atlas_ExpertDownNorm &a, const void
     float squares = 0;
 #pragma unroll
     for (int i = 0; i < 8; i++) squares = fmaf(y.v[i], y.v[i], squares);
-    const float inverse = rsqrtf(block_sum<kThreads>(squares) / a.W.Rows + a.Eps);
+    const float inverse = rsqrtf(block_sum<P::kThreads>(squares) / a.W.Rows + a.Eps);
 #pragma unroll
     for (int i = 0; i < 8; i++) y.v[i] *= inverse * scale.v[i];
     if (left > 0) store8(a.Normed + at, y, 8, true);

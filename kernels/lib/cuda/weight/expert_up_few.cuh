@@ -24,8 +24,10 @@ struct expert_up_few_shape {
 
 // Teams of eight warps take items, which are 16 gates and their ups of an expert; a warp multiplies an eighth of the columns, in
 // kPieces of kUnits units at most.
-template <atlas_Scheme kScheme, int kRows, int kTeams, int kUnits, int kPieces, int kStages, int kPool>
+template <class P>
 __device__ void expert_up_few(const atlas_ExpertUp &a) {
+    constexpr atlas_Scheme kScheme = P::kScheme;
+    constexpr int kRows = P::kRows, kTeams = P::kTeams, kUnits = P::kUnits, kPieces = P::kPieces, kStages = P::kStages, kPool = P::kPool;
     using namespace atlas;
     using shape = expert_up_few_shape<kScheme, kRows, kTeams, kUnits, kPieces, kStages, kPool>;
     using unit_t = unit<kScheme>;

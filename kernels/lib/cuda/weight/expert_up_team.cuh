@@ -25,8 +25,9 @@ struct expert_up_team_shape {
 
 }  // namespace atlas
 
-template <int kRows, int kTeams, int kUnits, int kStages, int kPool>
+template <class P>
 __device__ void expert_up_team(const atlas_ExpertUp &a) {
+    constexpr int kRows = P::kRows, kTeams = P::kTeams, kUnits = P::kUnits, kStages = P::kStages, kPool = P::kPool;
     using namespace atlas;
     using shape = expert_up_team_shape<kRows, kTeams, kUnits, kStages, kPool>;
     using unit_t = unit<ATLAS_SCHEME_NVFP4>;

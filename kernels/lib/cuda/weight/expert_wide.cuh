@@ -10,8 +10,9 @@
 #include "lib/cuda/weight/pick_tiles.cuh"
 #include "lib/cuda/weight/wide.cuh"
 
-template <int kRows, int kOut, int kStages>
+template <class P>
 __device__ void expert_up_wide(const atlas_ExpertUp &a) {
+    constexpr int kRows = P::kRows, kOut = P::kOut, kStages = P::kStages;
     using pipe_t = atlas::wide<kRows / 64, kRows, kOut * 128, kStages, 1, false>;
     static_assert(kOut % 128 == 0, "whole tiles of gates");
     __shared__ atlas::pick_tiles tiles;
@@ -82,8 +83,9 @@ __device__ void expert_up_wide(const atlas_ExpertUp &a) {
     }
 }
 
-template <int kRows, int kOut, int kStages>
+template <class P>
 __device__ void expert_down_wide(const atlas_ExpertDown &a, void *scratch) {
+    constexpr int kRows = P::kRows, kOut = P::kOut, kStages = P::kStages;
     using pipe_t = atlas::wide<kRows / 64, kRows, kOut * 128, kStages, 1, false>;
     __shared__ atlas::pick_tiles tiles;
     const int total = a.Rows * a.TopK, steps = atlas::tiles64(a.W.Cols), weight_tiles = atlas::tiles64(a.W.Rows);

@@ -104,8 +104,10 @@ __device__ inline uint8_t scale_of(const uint8_t *strip, int r, int c) {
 }  // namespace atlas
 
 // Block: one strip.
-template <atlas_Scheme kScheme, int kThreads>
+template <class P>
 __device__ void pack_frag(const atlas_Pack &a) {
+    constexpr atlas_Scheme kScheme = P::kScheme;
+    constexpr int kThreads = P::kThreads;
     using layout = atlas::frag<kScheme>;
     const int rows = a.W.Rows, cols = a.W.Cols, first = blockIdx.x * 16;
     const atlas::frag_raw<kScheme> raw = {cols};
@@ -157,8 +159,10 @@ __device__ void pack_frag(const atlas_Pack &a) {
 }
 
 // Block: one strip.
-template <atlas_Scheme kScheme, int kThreads>
+template <class P>
 __device__ void unpack_frag(const atlas_Unpack &a) {
+    constexpr atlas_Scheme kScheme = P::kScheme;
+    constexpr int kThreads = P::kThreads;
     using layout = atlas::frag<kScheme>;
     const int rows = a.W.Rows, cols = a.W.Cols, first = blockIdx.x * 16;
     const atlas::frag_raw<kScheme> raw = {cols};
@@ -239,7 +243,7 @@ __device__ float frag_weight(const atlas_Weight &w, int m, int n, int k) {
 }  // namespace atlas
 
 // Block: one row.
-template <atlas_Scheme kScheme, int kThreads>
+template <class P>
 __device__ void embedding_frag(const atlas_Embedding &a) {
     const int cols = a.W.Cols;
     atlas_act *out = a.Out + size_t(blockIdx.x) * cols;
@@ -247,6 +251,6 @@ __device__ void embedding_frag(const atlas_Embedding &a) {
     const int id = a.IDs[blockIdx.x];
     const bool there = id >= 0 && id < a.W.Rows;
     const float scale = there ? atlas::row_scale(a.W, 0, id) : 0.0f;
-    for (int c = threadIdx.x; c < cols; c += kThreads) out[c] = __float2bfloat16_rn(there ? atlas::frag_weight<kScheme>(a.W, 0, id, c) * scale : 0.0f);
+    for (int c = threadIdx.x; c < cols; c += P::kThreads) out[c] = __float2bfloat16_rn(there ? atlas::frag_weight<P::kScheme>(a.W, 0, id, c) * scale : 0.0f);
     atlas::release_next();
 }

@@ -140,14 +140,14 @@ __device__ void multiply_e4m3_wide(const atlas_Linear &a, void *scratch) {
     pipe.end();
 }
 
-template <atlas_Scheme kScheme, int kRows, int kOut, int kStages, int kCluster>
+template <class P>
 __device__ void linear_e4m3_wide(const atlas_Linear &a, void *scratch) {
-    multiply_e4m3_wide<kScheme == ATLAS_SCHEME_F8BLOCK, kRows, kOut, kStages, kCluster, false>(a, scratch);
+    multiply_e4m3_wide<P::kScheme == ATLAS_SCHEME_F8BLOCK, P::kRows, P::kOut, P::kStages, P::kCluster, false>(a, scratch);
 }
 
-template <atlas_Scheme kScheme, int kRows, int kOut, int kStages, int kCluster>
+template <class P>
 __device__ void gated_linear_e4m3_wide(const atlas_GatedLinear &a, void *scratch) {
     atlas_Linear plain = {};
     plain.Out = a.Out, plain.In = a.In, plain.W = a.W, plain.Rows = a.Rows, plain.OutPitch = a.W.Rows / 2;
-    multiply_e4m3_wide<kScheme == ATLAS_SCHEME_F8BLOCK, kRows, kOut, kStages, kCluster, true>(plain, scratch);
+    multiply_e4m3_wide<P::kScheme == ATLAS_SCHEME_F8BLOCK, P::kRows, P::kOut, P::kStages, P::kCluster, true>(plain, scratch);
 }

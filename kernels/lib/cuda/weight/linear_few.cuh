@@ -16,8 +16,9 @@ __device__ strip_weights start_strip(const atlas_Weight &w) {
 
 }  // namespace atlas
 
-template <int kWarps, int kTiles>
+template <class P>
 __device__ void linear_few(const atlas_Linear &a) {
+    constexpr int kWarps = P::kWarps, kTiles = P::kTiles;
     __shared__ atlas::strip_sums<kWarps, kTiles> sums;
     atlas::strip_weights weights = atlas::start_strip<kWarps>(a.W);
     const int first = blockIdx.y * 8 * kTiles;
@@ -40,8 +41,9 @@ __device__ void linear_few(const atlas_Linear &a) {
     }
 }
 
-template <int kWarps, int kTiles>
+template <class P>
 __device__ void logits_few(const atlas_Logits &a) {
+    constexpr int kWarps = P::kWarps, kTiles = P::kTiles;
     __shared__ atlas::strip_sums<kWarps, kTiles> sums;
     atlas::strip_weights weights = atlas::start_strip<kWarps>(a.W);
     const int first = blockIdx.y * 8 * kTiles;

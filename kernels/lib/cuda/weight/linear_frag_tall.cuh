@@ -76,8 +76,10 @@ __device__ void put_outputs(const atlas_Linear &a, int out, int row, int end, co
 
 }  // namespace atlas
 
-template <atlas_Scheme kScheme, int kRows, int kSplit, int kStages>
+template <class P>
 __device__ void linear_frag_tall(const atlas_Linear &a, const atlas_TensorMap *in) {
+    constexpr atlas_Scheme kScheme = P::kScheme;
+    constexpr int kRows = P::kRows, kSplit = P::kSplit, kStages = P::kStages;
     using namespace atlas;
     using pipe_t = tall_pipe<kScheme, kRows, kStages>;
     static_assert(kStages * pipe_t::kStageBytes >= kSplit * kPart<kRows, kSplit> * 512, "sums take the place of stages");

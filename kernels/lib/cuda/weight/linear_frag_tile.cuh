@@ -24,10 +24,10 @@ struct tile_place {
 
 }  // namespace atlas
 
-template <atlas_Scheme kScheme, int kStrips, int kStages>
+template <class P>
 __device__ void linear_frag_tile(const atlas_Linear &a) {
-    using tile_t = atlas::frag_tile<kScheme, kStrips, 8, true, kStages>;
-    const atlas::tile_place<kStrips> at(blockIdx.x, a.Rows, a.W.Rows);
+    using tile_t = atlas::frag_tile<P::kScheme, P::kStrips, 8, true, P::kStages>;
+    const atlas::tile_place<P::kStrips> at(blockIdx.x, a.Rows, a.W.Rows);
     const int rows = min(64, a.Rows - at.row);
     tile_t::multiply(
         a.W, 0, rows, [&](int i) { return at.out / 16 + i; }, [&](int r) { return a.In + size_t(at.row + r) * a.W.Cols; });
@@ -35,7 +35,7 @@ __device__ void linear_frag_tile(const atlas_Linear &a) {
     const int n = at.out + threadIdx.x % (tile_t::kOut / 8) * 8, left = a.W.Rows - n;
     float scale[8], bias[8];
 #pragma unroll
-    for (int i = 0; i < 8; i++) scale[i] = i < left ? atlas::row_scale(a.W, 0, n + i) * atlas::unit<kScheme>::kLiftedFactor : 0.0f, bias[i] = a.Bias && i < left ? a.Bias[n + i] : 0.0f;
+    for (int i = 0; i < 8; i++) scale[i] = i < left ? atlas::row_scale(a.W, 0, n + i) * atlas::unit<P::kScheme>::kLiftedFactor : 0.0f, bias[i] = a.Bias && i < left ? a.Bias[n + i] : 0.0f;
     for (int r = threadIdx.x / (tile_t::kOut / 8); r < rows && left > 0; r += tile_t::kThreads * 8 / tile_t::kOut) {
         const float *sums = tile_t::sums(r) + (n - at.out);
         atlas::f32x8 x;
@@ -49,9 +49,9 @@ __device__ void linear_frag_tile(const atlas_Linear &a) {
 }
 
 // Where there are few tiles.
-template <atlas_Scheme kScheme, int kStages>
+template <class P>
 __device__ void linear_frag_split(const atlas_Linear &a) {
-    using tile_t = atlas::frag_tile<kScheme, 8, 8, true, kStages>;
+    using tile_t = atlas::frag_tile<P::kScheme, 8, 8, true, P::kStages>;
     const atlas::tile_place<8> at(blockIdx.x / 8, a.Rows, a.W.Rows);
     const int rows = min(64, a.Rows - at.row), rank = atlas::cluster_rank();
     tile_t::multiply(
@@ -73,17 +73,17 @@ __device__ void linear_frag_split(const atlas_Linear &a) {
 #pragma unroll
             for (int p = 0; p < 8; p++) sum += i % 2 ? parts[p][i / 2].y : parts[p][i / 2].x;
             if (n + i >= a.W.Rows) continue;
-            const float v = __fmul_rn(sum, atlas::row_scale(a.W, 0, n + i) * atlas::unit<kScheme>::kLiftedFactor);
+            const float v = __fmul_rn(sum, atlas::row_scale(a.W, 0, n + i) * atlas::unit<P::kScheme>::kLiftedFactor);
             out[i] = __float2bfloat16_rn(a.Bias ? v + a.Bias[n + i] : v);
         }
     }
     atlas::sync_cluster();  // what others read stays until they have
 }
 
-template <atlas_Scheme kScheme, int kStrips, int kStages>
+template <class P>
 __device__ void logits_frag_tile(const atlas_Logits &a) {
-    using tile_t = atlas::frag_tile<kScheme, kStrips, 8, true, kStages>;
-    const atlas::tile_place<kStrips> at(blockIdx.x, a.Rows, a.W.Rows);
+    using tile_t = atlas::frag_tile<P::kScheme, P::kStrips, 8, true, P::kStages>;
+    const atlas::tile_place<P::kStrips> at(blockIdx.x, a.Rows, a.W.Rows);
     const int rows = min(64, a.Rows - at.row);
     const auto line = [&](int r) -> const atlas_act * {
         const int from = a.Index[at.row + r];
@@ -92,7 +92,7 @@ __device__ void logits_frag_tile(const atlas_Logits &a) {
     tile_t::multiply(a.W, 0, rows, [&](int i) { return at.out / 16 + i; }, line);
     const int n = at.out + threadIdx.x % tile_t::kOut;
     if (n >= a.W.Rows) return;
-    const float scale = atlas::row_scale(a.W, 0, n) * atlas::unit<kScheme>::kLiftedFactor;
+    const float scale = atlas::row_scale(a.W, 0, n) * atlas::unit<P::kScheme>::kLiftedFactor;
     for (int r = threadIdx.x / tile_t::kOut; r < rows; r += tile_t::kThreads / tile_t::kOut)
         a.Out[size_t(at.row + r) * a.W.Rows + n] = line(r) ? tile_t::sums(r)[n - at.out] * scale : 0.0f;
 }

@@ -8,8 +8,10 @@
 #include "lib/cuda/weight/frag_wide.cuh"
 #include "lib/cuda/weight/linear_wide.cuh"
 
-template <atlas_Scheme kScheme, int kRows, int kStages>
+template <class P>
 __device__ void linear_frag_wide(const atlas_Linear &a, const atlas_TensorMap *in) {
+    constexpr atlas_Scheme kScheme = P::kScheme;
+    constexpr int kRows = P::kRows, kStages = P::kStages;
     constexpr int kOut = 128;
     using pipe_t = atlas::frag_pipe<kScheme, 1, kRows, kStages, true>;
     const pipe_t pipe;

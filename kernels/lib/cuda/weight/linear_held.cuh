@@ -233,16 +233,16 @@ struct held_norm {
 
 }  // namespace atlas
 
-template <atlas_Scheme kScheme, int kRows, int kWarps, int kStrips, int kUnits, int kReady, typename Args>
+template <class P, typename Args>
 __device__ void linear_held(const Args &a) {
-    atlas::held_share<kScheme, kRows, kWarps, kStrips, kUnits, kReady>::run(
-        a.W, a.Bias, a.Rows, atlas::held_rows<kRows, kWarps, kUnits>{a.In, a.Rows, a.W.Cols}, [&](int n, int r) { return atlas::kAddsTo<Args> ? a.Out[size_t(r) * a.OutPitch + n] : atlas_act{}; },
+    atlas::held_share<P::kScheme, P::kRows, P::kWarps, P::kStrips, P::kUnits, P::kReady>::run(
+        a.W, a.Bias, a.Rows, atlas::held_rows<P::kRows, P::kWarps, P::kUnits>{a.In, a.Rows, a.W.Cols}, [&](int n, int r) { return atlas::kAddsTo<Args> ? a.Out[size_t(r) * a.OutPitch + n] : atlas_act{}; },
         [&](int n, int r, float result, atlas_act there) { a.Out[size_t(r) * a.OutPitch + n] = __float2bfloat16_rn(atlas::kAddsTo<Args> ? atlas::plus(there, result) : result); });
 }
 
-template <atlas_Scheme kScheme, int kRows, int kWarps, int kStrips, int kUnits, int kReady>
+template <class P>
 __device__ void norm_linear_held(const atlas_NormLinear &a) {
-    atlas::held_share<kScheme, kRows, kWarps, kStrips, kUnits, kReady>::run(
-        a.W, a.Bias, a.Rows, atlas::held_norm<kRows, kWarps>(a), [](int, int) { return atlas_act{}; },
+    atlas::held_share<P::kScheme, P::kRows, P::kWarps, P::kStrips, P::kUnits, P::kReady>::run(
+        a.W, a.Bias, a.Rows, atlas::held_norm<P::kRows, P::kWarps>(a), [](int, int) { return atlas_act{}; },
         [&](int n, int r, float result, atlas_act) { a.Out[size_t(r) * a.OutPitch + n] = __float2bfloat16_rn(result); });
 }

@@ -26,8 +26,10 @@ struct held_split {
 
 }  // namespace atlas
 
-template <atlas_Scheme kScheme, int kStrips, int kTeams, int kUnits, int kReady, int kSplit, typename Args>
+template <class P, typename Args>
 __device__ void linear_held_split(const Args &a) {
+    constexpr atlas_Scheme kScheme = P::kScheme;
+    constexpr int kStrips = P::kStrips, kTeams = P::kTeams, kUnits = P::kUnits, kReady = P::kReady, kSplit = P::kSplit;
     using namespace atlas;
     using shape = held_split<kStrips, kTeams, kUnits, kSplit>;
     constexpr int kTiles = shape::kTiles;

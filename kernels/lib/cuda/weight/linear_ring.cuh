@@ -218,21 +218,21 @@ struct few {
 
 }  // namespace atlas
 
-template <atlas_Scheme kScheme, int kTeams, int kTiles, int kStrips, int kUnits, int kStages>
+template <class P>
 __device__ void linear_few(const atlas_Linear &a) {
-    const int first = blockIdx.y * 8 * kTiles;
-    atlas::few<kScheme, kTeams, kTiles, kStrips, kUnits, kStages>::run(
-        a.W, min(8 * kTiles, a.Rows - first), [&](int r) { return a.In + size_t(first + r) * a.W.Cols; },
+    const int first = blockIdx.y * 8 * P::kTiles;
+    atlas::few<P::kScheme, P::kTeams, P::kTiles, P::kStrips, P::kUnits, P::kStages>::run(
+        a.W, min(8 * P::kTiles, a.Rows - first), [&](int r) { return a.In + size_t(first + r) * a.W.Cols; },
         [&](int n, int r, float sum) { a.Out[size_t(first + r) * a.OutPitch + n] = __float2bfloat16_rn(a.Bias ? sum + a.Bias[n] : sum); });
 }
 
-template <atlas_Scheme kScheme, int kTeams, int kTiles, int kStrips, int kUnits, int kStages>
+template <class P>
 __device__ void logits_few(const atlas_Logits &a) {
-    const int first = blockIdx.y * 8 * kTiles;
+    const int first = blockIdx.y * 8 * P::kTiles;
     const auto line = [&](int r) -> const atlas_act * {
         const int from = a.Index[first + r];
         return from >= 0 && from < a.InRows ? a.In + size_t(from) * a.W.Cols : nullptr;
     };
-    atlas::few<kScheme, kTeams, kTiles, kStrips, kUnits, kStages>::run(
-        a.W, min(8 * kTiles, a.Rows - first), line, [&](int n, int r, float sum) { a.Out[size_t(first + r) * a.W.Rows + n] = sum; });
+    atlas::few<P::kScheme, P::kTeams, P::kTiles, P::kStrips, P::kUnits, P::kStages>::run(
+        a.W, min(8 * P::kTiles, a.Rows - first), line, [&](int n, int r, float sum) { a.Out[size_t(first + r) * a.W.Rows + n] = sum; });
 }

@@ -4,9 +4,9 @@
 #pragma once
 #include "lib/cuda/weight/split.cuh"
 
-template <atlas_Scheme kScheme, int kTeams, int kStrips, int kRows, int kUnits, int kStages, int kSplit, typename Args>
+template <class P, typename Args>
 __device__ void linear_split(const Args &a, const atlas_TensorMap *in) {
-    const int first = blockIdx.y * kRows;
+    const int first = blockIdx.y * P::kRows;
     const bool pairs = a.OutPitch % 2 == 0 && reinterpret_cast<uintptr_t>(a.Out) % 4 == 0;
     struct place {  // of two outputs of a row
         uint16_t *at;
@@ -19,9 +19,9 @@ __device__ void linear_split(const Args &a, const atlas_TensorMap *in) {
     struct before {
         uint32_t pair[2];
     };
-    using split_t = atlas::split<kScheme, kTeams, kStrips, kRows, kUnits, kStages, kSplit, false>;
+    using split_t = atlas::split<P::kScheme, P::kTeams, P::kStrips, P::kRows, P::kUnits, P::kStages, P::kSplit, false>;
     split_t::run(
-        a.W, a.Bias, atlas::box_rows(kRows, a.Rows),
+        a.W, a.Bias, atlas::box_rows(P::kRows, a.Rows),
         [&](uint32_t to, int unit, uint32_t barrier) { atlas::copy_box(to, in, unit * 64, first, barrier); },
         [&](int n, int row, const float(&x)[4], const atlas::output_scales &o, const before &there) {
 #pragma unroll
@@ -51,15 +51,15 @@ __device__ void linear_split(const Args &a, const atlas_TensorMap *in) {
         });
 }
 
-template <atlas_Scheme kScheme, int kTeams, int kStrips, int kRows, int kUnits, int kStages, int kSplit>
+template <class P>
 __device__ void logits_split(const atlas_Logits &a) {
-    constexpr int kEach = kRows / 4;  // rows that a lane copies a chunk of: lane/8, lane/8+4, …
-    const int first = blockIdx.y * kRows, chunk = atlas::lane() % 8, top = atlas::lane() / 8;
+    constexpr int kEach = P::kRows / 4;  // rows that a lane copies a chunk of: lane/8, lane/8+4, …
+    const int first = blockIdx.y * P::kRows, chunk = atlas::lane() % 8, top = atlas::lane() / 8;
     uint32_t chunks[kEach], there = 0;  // where rows have this lane's chunk, in units of it; and which are there: others read as zeros
     bool known = false;
-    using split_t = atlas::split<kScheme, kTeams, kStrips, kRows, kUnits, kStages, kSplit, true>;
+    using split_t = atlas::split<P::kScheme, P::kTeams, P::kStrips, P::kRows, P::kUnits, P::kStages, P::kSplit, true>;
     split_t::run(
-        a.W, nullptr, kRows,
+        a.W, nullptr, P::kRows,
         [&](uint32_t to, int unit, uint32_t) {
             if (!known) {
                 int line[kEach];

@@ -31,8 +31,9 @@ __device__ void copy_tile(atlas_act *to, const atlas_act *from, int first, int l
 
 }  // namespace atlas
 
-template <int kM, int kN, int kWarpsM, int kWarpsN>
+template <class P>
 __device__ void linear_tile(const atlas_Linear &a) {
+    constexpr int kM = P::kM, kN = P::kN, kWarpsM = P::kWarpsM, kWarpsN = P::kWarpsN;
     constexpr int kThreads = kWarpsM * kWarpsN * 32, kTilesM = kM / kWarpsM / 16, kTilesN = kN / kWarpsN / 8;
     static_assert(kM % (kWarpsM * 16) == 0 && kN % (kWarpsN * 16) == 0, "whole pairs of tiles");
     static_assert((kM + kN) * atlas::kDepth * atlas::kStages * sizeof(atlas_act) <= 48 * 1024, "static shared memory");

@@ -134,8 +134,9 @@ __device__ void multiply_parts(const Pipe &pipe, Stage &now, int steps, float (&
 
 }  // namespace atlas
 
-template <int kRows, int kOut, int kStages, int kAcross, int kAlong, bool kGated = false>
+template <class P, bool kGated = false>
 __device__ void linear_wide(const atlas_Linear &a, const atlas_TensorMap *in) {
+    constexpr int kRows = P::kRows, kOut = P::kOut, kStages = P::kStages, kAcross = P::kAcross, kAlong = P::kAlong;
     constexpr int kPieces = (kOut + 63) / 64, kPieceBytes = kOut / kPieces * 128, kShare = kRows / kAlong;
     constexpr int kTeams = kRows == 192 ? 3 : kRows > 64 ? 2 : 1, kParts = kRows / 64 / kTeams;
     constexpr bool kMany = kParts * kOut > 128, kMost = kParts * kOut == 256 && !kGated;  // sums that take more than a thread's share of registers
@@ -233,9 +234,9 @@ __device__ void linear_wide(const atlas_Linear &a, const atlas_TensorMap *in) {
     pipe.end();
 }
 
-template <int kRows, int kStages>
+template <class P>
 __device__ void gated_linear_wide(const atlas_GatedLinear &a, const atlas_TensorMap *in) {
     atlas_Linear plain = {};
     plain.Out = a.Out, plain.In = a.In, plain.W = a.W, plain.Rows = a.Rows, plain.OutPitch = a.W.Rows / 2;
-    linear_wide<kRows, 128, kStages, 1, 2, true>(plain, in);
+    linear_wide<P, true>(plain, in);
 }

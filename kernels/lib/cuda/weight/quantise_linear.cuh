@@ -6,16 +6,16 @@
 #pragma once
 #include "lib/cuda/weight/e4m3_rows.cuh"
 
-template <int kThreads, typename Op>
+template <class P, typename Op>
 __device__ void quantise_linear(const Op &a, void *scratch) {
-    atlas::quantise_rows<kThreads>(atlas::e4m3_tiles(scratch, a.Rows, a.W.Cols), a.In, a.Rows, a.W.Cols);
+    atlas::quantise_rows<P::kThreads>(atlas::e4m3_tiles(scratch, a.Rows, a.W.Cols), a.In, a.Rows, a.W.Cols);
 }
 
-template <int kThreads, int kTeam, int kEach, typename Op>
+template <class P, typename Op>
 __device__ void quantise_linear_rows(const Op &a, void *scratch) {
     const atlas::e4m3_tiles to(scratch, a.Rows, a.W.Cols);
-    if (int(gridDim.x) * (kThreads / kTeam) < a.Rows)
-        atlas::quantise_whole_rows<kThreads, 32, kEach>(to, a.In, a.Rows, a.W.Cols, blockIdx.x);
+    if (int(gridDim.x) * (P::kThreads / P::kTeam) < a.Rows)
+        atlas::quantise_whole_rows<P::kThreads, 32, P::kEach>(to, a.In, a.Rows, a.W.Cols, blockIdx.x);
     else
-        atlas::quantise_whole_rows<kThreads, kTeam, kEach>(to, a.In, a.Rows, a.W.Cols, blockIdx.x);
+        atlas::quantise_whole_rows<P::kThreads, P::kTeam, P::kEach>(to, a.In, a.Rows, a.W.Cols, blockIdx.x);
 }

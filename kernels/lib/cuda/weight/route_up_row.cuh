@@ -35,8 +35,11 @@ struct route_up_shape {
 
 }  // namespace atlas
 
-template <atlas_Scheme kScheme, int kUnits, bool kSpreads>
+template <class P>
 __device__ void route_up_row(const atlas_NormRouteUp &a) {
+    constexpr atlas_Scheme kScheme = P::kScheme;
+    constexpr int kUnits = P::kUnits;
+    constexpr bool kSpreads = P::kSpreads;
     using namespace atlas;
     using shape = route_up_shape<kScheme, kUnits, kSpreads>;
     using product_t = few_product<kScheme, 2, kSpreads>;

@@ -35,14 +35,14 @@ __device__ inline float row_scale(const atlas_Weight &w, int m, int n) { return 
 }  // namespace atlas
 
 // Block (tiles along columns, tiles along rows), kThreads threads.
-template <int kThreads>
+template <class P>
 __device__ void pack_tile64(const atlas_Pack &a) {
     const int cols = a.W.Cols;
     const bool whole = cols % 8 == 0;
     const atlas_act *raw = reinterpret_cast<const atlas_act *>(a.Raw);
     atlas_act *out = const_cast<atlas_act *>(atlas::tile64(a.W, 0, blockIdx.y, blockIdx.x));
     atlas::wait_for_previous();
-    for (int i = threadIdx.x; i < 512; i += kThreads) {
+    for (int i = threadIdx.x; i < 512; i += P::kThreads) {
         const int n = blockIdx.y * 64 + i / 8, k = blockIdx.x * 64 + i % 8 * 8;
         const bool there = n < a.W.Rows && k < cols;
         *reinterpret_cast<uint4 *>(out + atlas::tile64_at(i / 8, i % 8)) = there ? atlas::load8_raw(raw + size_t(n) * cols + k, cols - k, whole) : uint4{};
@@ -51,13 +51,13 @@ __device__ void pack_tile64(const atlas_Pack &a) {
 }
 
 // Block (tiles along columns, tiles along rows), kThreads threads.
-template <int kThreads>
+template <class P>
 __device__ void unpack_tile64(const atlas_Unpack &a) {
     const int cols = a.W.Cols;
     const atlas_act *tile = atlas::tile64(a.W, 0, blockIdx.y, blockIdx.x);
     uint16_t *raw = reinterpret_cast<uint16_t *>(a.Raw);
     atlas::wait_for_previous();
-    for (int i = threadIdx.x; i < 4096; i += kThreads) {
+    for (int i = threadIdx.x; i < 4096; i += P::kThreads) {
         const int n = blockIdx.y * 64 + i / 64, k = blockIdx.x * 64 + i % 64;
         if (n < a.W.Rows && k < cols) raw[size_t(n) * cols + k] = reinterpret_cast<const uint16_t *>(tile + atlas::tile64_at(i / 64, i % 64 / 8))[i % 8];
     }
@@ -65,7 +65,7 @@ __device__ void unpack_tile64(const atlas_Unpack &a) {
 }
 
 // Block: one row, kThreads threads.
-template <int kThreads>
+template <class P>
 __device__ void embedding_tile64(const atlas_Embedding &a) {
     const int cols = a.W.Cols;
     const bool whole = cols % 8 == 0;
@@ -75,7 +75,7 @@ __device__ void embedding_tile64(const atlas_Embedding &a) {
     const bool there = id >= 0 && id < a.W.Rows;
     const atlas::tile64_row in = atlas::weight_row64(a.W, 0, there ? id : 0);
     const float scale = there ? atlas::row_scale(a.W, 0, id) : 0.0f;
-    for (int c = threadIdx.x * 8; c < cols; c += kThreads * 8) {
+    for (int c = threadIdx.x * 8; c < cols; c += P::kThreads * 8) {
         atlas::f32x8 x = {};
         if (there) x = atlas::widen(*reinterpret_cast<const uint4 *>(in.at(c)));
 #pragma unroll
