@@ -8,8 +8,8 @@ struct arguments {
 
 struct atlas_linear_f8block_1_constants {
     static constexpr atlas_Scheme kScheme = ATLAS_SCHEME_F8BLOCK;
-    static constexpr bool kResident = true, kSpreads = false;
-    static constexpr int kEarly = 3, kRows = 1, kStages = 3, kStrips = 1, kTeams = 2, kUnits = 1, kCluster = 1, kShared = 90384, kThreads = 576;
+    static constexpr bool kSpreads = false;
+    static constexpr int kCols = 12288, kEarly = 3, kRows = 1, kStages = 3, kStrips = 1, kTeams = 2, kUnits = 1, kCluster = 1, kShared = 90384, kThreads = 576;
 };
 
 extern "C" __global__ void __launch_bounds__(576, 1) atlas_linear_f8block_1(const __grid_constant__ arguments a) {

@@ -8,8 +8,8 @@ struct arguments {
 
 struct atlas_logits_q6_k_8_constants {
     static constexpr atlas_Scheme kScheme = ATLAS_SCHEME_Q6_K;
-    static constexpr bool kResident = false, kSpreads = false;
-    static constexpr int kRows = 8, kStages = 3, kStrips = 1, kTeams = 2, kUnits = 1, kCluster = 1, kShared = 83072, kThreads = 544;
+    static constexpr bool kSpreads = false;
+    static constexpr int kCols = 0, kRows = 8, kStages = 3, kStrips = 1, kTeams = 2, kUnits = 1, kCluster = 1, kShared = 82944, kThreads = 544;
 };
 
 extern "C" __global__ void __launch_bounds__(544, 1) atlas_logits_q6_k_8(const __grid_constant__ arguments a) {

@@ -9,7 +9,7 @@ struct arguments {
 
 struct atlas_expert_down_f8block_8_0_constants {
     static constexpr atlas_Scheme kScheme = ATLAS_SCHEME_F8BLOCK;
-    static constexpr int kStages = 3, kStrips = 1, kTiles = 1, kUnits = 2, kWarps = 8, kCluster = 1, kShared = 114688, kThreads = 256;
+    static constexpr int kRoom = 9984, kStages = 3, kStrips = 1, kTiles = 1, kUnits = 2, kWarps = 8, kCluster = 1, kShared = 114688, kThreads = 256;
 };
 
 extern "C" __global__ void __launch_bounds__(256) atlas_expert_down_f8block_8_0(const __grid_constant__ arguments a) {
@@ -18,7 +18,7 @@ extern "C" __global__ void __launch_bounds__(256) atlas_expert_down_f8block_8_0(
 
 struct atlas_expert_down_f8block_8_1_constants {
     static constexpr atlas_Scheme kScheme = ATLAS_SCHEME_F8BLOCK;
-    static constexpr int kStages = 3, kStrips = 1, kTiles = 1, kUnits = 2, kWarps = 8, kCluster = 1, kShared = 0, kThreads = 256;
+    static constexpr int kRoom = 9984, kStages = 3, kStrips = 1, kTiles = 1, kUnits = 2, kWarps = 8, kCluster = 1, kShared = 0, kThreads = 256;
 };
 
 extern "C" __global__ void __launch_bounds__(256) atlas_expert_down_f8block_8_1(const __grid_constant__ arguments a) {

@@ -9,7 +9,7 @@ struct arguments {
 
 struct atlas_expert_down_q4_1_8_0_constants {
     static constexpr atlas_Scheme kScheme = ATLAS_SCHEME_Q4_1;
-    static constexpr int kStages = 2, kStrips = 1, kTiles = 1, kUnits = 4, kWarps = 16, kCluster = 1, kShared = 231424, kThreads = 512;
+    static constexpr int kRoom = 1792, kStages = 2, kStrips = 1, kTiles = 1, kUnits = 4, kWarps = 16, kCluster = 1, kShared = 231424, kThreads = 512;
 };
 
 extern "C" __global__ void __launch_bounds__(512) atlas_expert_down_q4_1_8_0(const __grid_constant__ arguments a) {
@@ -18,7 +18,7 @@ extern "C" __global__ void __launch_bounds__(512) atlas_expert_down_q4_1_8_0(con
 
 struct atlas_expert_down_q4_1_8_1_constants {
     static constexpr atlas_Scheme kScheme = ATLAS_SCHEME_Q4_1;
-    static constexpr int kStages = 2, kStrips = 1, kTiles = 1, kUnits = 4, kWarps = 16, kCluster = 1, kShared = 0, kThreads = 256;
+    static constexpr int kRoom = 1792, kStages = 2, kStrips = 1, kTiles = 1, kUnits = 4, kWarps = 16, kCluster = 1, kShared = 0, kThreads = 256;
 };
 
 extern "C" __global__ void __launch_bounds__(256) atlas_expert_down_q4_1_8_1(const __grid_constant__ arguments a) {

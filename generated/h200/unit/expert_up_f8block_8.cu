@@ -8,7 +8,7 @@ struct arguments {
 
 struct atlas_expert_up_f8block_8_constants {
     static constexpr atlas_Scheme kScheme = ATLAS_SCHEME_F8BLOCK;
-    static constexpr int kStages = 4, kStrips = 2, kTiles = 1, kUnits = 1, kWarps = 8, kCluster = 1, kShared = 231424, kThreads = 256;
+    static constexpr int kRoom = 112384, kStages = 4, kStrips = 2, kTiles = 1, kUnits = 1, kWarps = 8, kCluster = 1, kShared = 231424, kThreads = 256;
 };
 
 extern "C" __global__ void __launch_bounds__(256) atlas_expert_up_f8block_8(const __grid_constant__ arguments a) {

@@ -9,7 +9,7 @@ struct arguments {
 struct atlas_gated_linear_f8_half_1_constants {
     static constexpr atlas_Scheme kScheme = ATLAS_SCHEME_F8;
     static constexpr bool kSpreads = true;
-    static constexpr int kEarly = 2, kRows = 1, kStages = 5, kTeams = 1, kUnits = 1, kCluster = 1, kShared = 98704, kThreads = 288;
+    static constexpr int kCols = 4096, kEarly = 2, kRows = 1, kStages = 5, kTeams = 1, kUnits = 1, kCluster = 1, kShared = 98704, kThreads = 288;
 };
 
 extern "C" __global__ void __launch_bounds__(288) atlas_gated_linear_f8_half_1(const __grid_constant__ arguments a) {

@@ -9,7 +9,7 @@ struct arguments {
 struct atlas_gated_linear_f8block_1_constants {
     static constexpr atlas_Scheme kScheme = ATLAS_SCHEME_F8BLOCK;
     static constexpr bool kSpreads = false;
-    static constexpr int kEarly = 2, kRows = 1, kStages = 5, kTeams = 2, kUnits = 1, kCluster = 1, kShared = 188688, kThreads = 576;
+    static constexpr int kCols = 4096, kEarly = 2, kRows = 1, kStages = 5, kTeams = 2, kUnits = 1, kCluster = 1, kShared = 188688, kThreads = 576;
 };
 
 extern "C" __global__ void __launch_bounds__(576) atlas_gated_linear_f8block_1(const __grid_constant__ arguments a) {

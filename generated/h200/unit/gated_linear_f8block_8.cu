@@ -9,7 +9,7 @@ struct arguments {
 struct atlas_gated_linear_f8block_8_constants {
     static constexpr atlas_Scheme kScheme = ATLAS_SCHEME_F8BLOCK;
     static constexpr bool kSpreads = false;
-    static constexpr int kEarly = 3, kRows = 8, kStages = 3, kTeams = 2, kUnits = 1, kCluster = 1, kShared = 180608, kThreads = 576;
+    static constexpr int kCols = 4096, kEarly = 3, kRows = 8, kStages = 3, kTeams = 2, kUnits = 1, kCluster = 1, kShared = 180608, kThreads = 576;
 };
 
 extern "C" __global__ void __launch_bounds__(576) atlas_gated_linear_f8block_8(const __grid_constant__ arguments a) {

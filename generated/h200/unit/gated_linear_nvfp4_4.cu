@@ -9,7 +9,7 @@ struct arguments {
 struct atlas_gated_linear_nvfp4_4_constants {
     static constexpr atlas_Scheme kScheme = ATLAS_SCHEME_NVFP4;
     static constexpr bool kSpreads = false;
-    static constexpr int kEarly = 2, kRows = 4, kStages = 2, kTeams = 2, kUnits = 4, kCluster = 1, kShared = 196800, kThreads = 576;
+    static constexpr int kCols = 4096, kEarly = 2, kRows = 4, kStages = 2, kTeams = 2, kUnits = 4, kCluster = 1, kShared = 196800, kThreads = 576;
 };
 
 extern "C" __global__ void __launch_bounds__(576) atlas_gated_linear_nvfp4_4(const __grid_constant__ arguments a) {

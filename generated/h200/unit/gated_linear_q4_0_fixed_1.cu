@@ -9,7 +9,7 @@ struct arguments {
 struct atlas_gated_linear_q4_0_fixed_1_constants {
     static constexpr atlas_Scheme kScheme = ATLAS_SCHEME_Q4_0;
     static constexpr bool kSpreads = true;
-    static constexpr int kEarly = 2, kRows = 1, kStages = 4, kTeams = 1, kUnits = 2, kCluster = 1, kShared = 94608, kThreads = 288;
+    static constexpr int kCols = 4096, kEarly = 2, kRows = 1, kStages = 4, kTeams = 1, kUnits = 2, kCluster = 1, kShared = 94608, kThreads = 288;
 };
 
 extern "C" __global__ void __launch_bounds__(288) atlas_gated_linear_q4_0_fixed_1(const __grid_constant__ arguments a) {

@@ -9,7 +9,7 @@ struct arguments {
 struct atlas_gated_linear_q6_k_4_constants {
     static constexpr atlas_Scheme kScheme = ATLAS_SCHEME_Q6_K;
     static constexpr bool kSpreads = false;
-    static constexpr int kEarly = 6, kRows = 4, kStages = 6, kTeams = 2, kUnits = 1, kCluster = 1, kShared = 215360, kThreads = 576;
+    static constexpr int kCols = 4096, kEarly = 6, kRows = 4, kStages = 6, kTeams = 2, kUnits = 1, kCluster = 1, kShared = 215360, kThreads = 576;
 };
 
 extern "C" __global__ void __launch_bounds__(576) atlas_gated_linear_q6_k_4(const __grid_constant__ arguments a) {

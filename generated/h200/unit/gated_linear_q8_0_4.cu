@@ -9,7 +9,7 @@ struct arguments {
 struct atlas_gated_linear_q8_0_4_constants {
     static constexpr atlas_Scheme kScheme = ATLAS_SCHEME_Q8_0;
     static constexpr bool kSpreads = false;
-    static constexpr int kEarly = 5, kRows = 4, kStages = 5, kTeams = 2, kUnits = 1, kCluster = 1, kShared = 223552, kThreads = 576;
+    static constexpr int kCols = 4096, kEarly = 5, kRows = 4, kStages = 5, kTeams = 2, kUnits = 1, kCluster = 1, kShared = 223552, kThreads = 576;
 };
 
 extern "C" __global__ void __launch_bounds__(576) atlas_gated_linear_q8_0_4(const __grid_constant__ arguments a) {

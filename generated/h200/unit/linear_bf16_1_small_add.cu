@@ -8,8 +8,8 @@ struct arguments {
 
 struct atlas_linear_bf16_1_small_add_constants {
     static constexpr atlas_Scheme kScheme = ATLAS_SCHEME_BF16;
-    static constexpr bool kResident = true, kSpreads = false;
-    static constexpr int kEarly = 10, kRows = 1, kStages = 10, kStrips = 1, kTeams = 1, kUnits = 1, kCluster = 1, kShared = 191616, kThreads = 288;
+    static constexpr bool kSpreads = false;
+    static constexpr int kCols = 8192, kEarly = 10, kRows = 1, kStages = 10, kStrips = 1, kTeams = 1, kUnits = 1, kCluster = 1, kShared = 191616, kThreads = 288;
 };
 
 extern "C" __global__ void __launch_bounds__(288) atlas_linear_bf16_1_small_add(const __grid_constant__ arguments a) {

@@ -8,8 +8,8 @@ struct arguments {
 
 struct atlas_linear_bf16_4_long_constants {
     static constexpr atlas_Scheme kScheme = ATLAS_SCHEME_BF16;
-    static constexpr bool kResident = false, kSpreads = false;
-    static constexpr int kEarly = 5, kRows = 4, kStages = 5, kStrips = 1, kTeams = 1, kUnits = 1, kCluster = 1, kShared = 111360, kThreads = 288;
+    static constexpr bool kSpreads = false;
+    static constexpr int kCols = 0, kEarly = 5, kRows = 4, kStages = 5, kStrips = 1, kTeams = 1, kUnits = 1, kCluster = 1, kShared = 111360, kThreads = 288;
 };
 
 extern "C" __global__ void __launch_bounds__(288) atlas_linear_bf16_4_long(const __grid_constant__ arguments a) {

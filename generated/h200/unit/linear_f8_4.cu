@@ -8,8 +8,8 @@ struct arguments {
 
 struct atlas_linear_f8_4_constants {
     static constexpr atlas_Scheme kScheme = ATLAS_SCHEME_F8;
-    static constexpr bool kResident = true, kSpreads = false;
-    static constexpr int kEarly = 3, kRows = 4, kStages = 3, kStrips = 1, kTeams = 2, kUnits = 2, kCluster = 1, kShared = 147776, kThreads = 576;
+    static constexpr bool kSpreads = false;
+    static constexpr int kCols = 4096, kEarly = 3, kRows = 4, kStages = 3, kStrips = 1, kTeams = 2, kUnits = 2, kCluster = 1, kShared = 147776, kThreads = 576;
 };
 
 extern "C" __global__ void __launch_bounds__(576) atlas_linear_f8_4(const __grid_constant__ arguments a) {

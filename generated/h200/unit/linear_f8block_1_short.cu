@@ -8,8 +8,8 @@ struct arguments {
 
 struct atlas_linear_f8block_1_short_constants {
     static constexpr atlas_Scheme kScheme = ATLAS_SCHEME_F8BLOCK;
-    static constexpr bool kResident = true, kSpreads = false;
-    static constexpr int kEarly = 2, kRows = 1, kStages = 8, kStrips = 1, kTeams = 1, kUnits = 1, kCluster = 1, kShared = 82192, kThreads = 288;
+    static constexpr bool kSpreads = false;
+    static constexpr int kCols = 4096, kEarly = 2, kRows = 1, kStages = 8, kStrips = 1, kTeams = 1, kUnits = 1, kCluster = 1, kShared = 82192, kThreads = 288;
 };
 
 extern "C" __global__ void __launch_bounds__(288) atlas_linear_f8block_1_short(const __grid_constant__ arguments a) {

@@ -8,8 +8,8 @@ struct arguments {
 
 struct atlas_linear_f8block_4_add_constants {
     static constexpr atlas_Scheme kScheme = ATLAS_SCHEME_F8BLOCK;
-    static constexpr bool kResident = true, kSpreads = false;
-    static constexpr int kEarly = 2, kRows = 4, kStages = 6, kStrips = 1, kTeams = 2, kUnits = 1, kCluster = 1, kShared = 147904, kThreads = 576;
+    static constexpr bool kSpreads = false;
+    static constexpr int kCols = 4096, kEarly = 2, kRows = 4, kStages = 6, kStrips = 1, kTeams = 2, kUnits = 1, kCluster = 1, kShared = 147776, kThreads = 576;
 };
 
 extern "C" __global__ void __launch_bounds__(576) atlas_linear_f8block_4_add(const __grid_constant__ arguments a) {

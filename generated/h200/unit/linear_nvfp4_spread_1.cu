@@ -8,8 +8,8 @@ struct arguments {
 
 struct atlas_linear_nvfp4_spread_1_constants {
     static constexpr atlas_Scheme kScheme = ATLAS_SCHEME_NVFP4;
-    static constexpr bool kResident = true, kSpreads = true;
-    static constexpr int kEarly = 2, kRows = 1, kStages = 5, kStrips = 1, kTeams = 1, kUnits = 2, kCluster = 1, kShared = 81040, kThreads = 288;
+    static constexpr bool kSpreads = true;
+    static constexpr int kCols = 12288, kEarly = 2, kRows = 1, kStages = 5, kStrips = 1, kTeams = 1, kUnits = 2, kCluster = 1, kShared = 81040, kThreads = 288;
 };
 
 extern "C" __global__ void __launch_bounds__(288) atlas_linear_nvfp4_spread_1(const __grid_constant__ arguments a) {

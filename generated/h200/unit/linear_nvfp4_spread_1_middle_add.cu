@@ -8,8 +8,8 @@ struct arguments {
 
 struct atlas_linear_nvfp4_spread_1_middle_add_constants {
     static constexpr atlas_Scheme kScheme = ATLAS_SCHEME_NVFP4;
-    static constexpr bool kResident = true, kSpreads = true;
-    static constexpr int kEarly = 1, kRows = 1, kStages = 4, kStrips = 1, kTeams = 3, kUnits = 2, kCluster = 1, kShared = 145808, kThreads = 864;
+    static constexpr bool kSpreads = true;
+    static constexpr int kCols = 4096, kEarly = 1, kRows = 1, kStages = 4, kStrips = 1, kTeams = 3, kUnits = 2, kCluster = 1, kShared = 145808, kThreads = 864;
 };
 
 extern "C" __global__ void __launch_bounds__(864) atlas_linear_nvfp4_spread_1_middle_add(const __grid_constant__ arguments a) {

@@ -8,8 +8,8 @@ struct arguments {
 
 struct atlas_linear_nvfp4_spread_4_add_constants {
     static constexpr atlas_Scheme kScheme = ATLAS_SCHEME_NVFP4;
-    static constexpr bool kResident = true, kSpreads = true;
-    static constexpr int kEarly = 2, kRows = 4, kStages = 4, kStrips = 1, kTeams = 2, kUnits = 2, kCluster = 1, kShared = 125248, kThreads = 576;
+    static constexpr bool kSpreads = true;
+    static constexpr int kCols = 4096, kEarly = 2, kRows = 4, kStages = 4, kStrips = 1, kTeams = 2, kUnits = 2, kCluster = 1, kShared = 125248, kThreads = 576;
 };
 
 extern "C" __global__ void __launch_bounds__(576) atlas_linear_nvfp4_spread_4_add(const __grid_constant__ arguments a) {

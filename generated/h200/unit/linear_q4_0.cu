@@ -8,7 +8,7 @@ struct arguments {
 
 struct atlas_linear_q4_0_constants {
     static constexpr atlas_Scheme kScheme = ATLAS_SCHEME_Q4_0;
-    static constexpr int kStages = 3, kStrips = 2, kTeams = 2, kTiles = 4, kUnits = 1, kCluster = 1, kShared = 188160, kThreads = 544;
+    static constexpr int kStages = 3, kStrips = 2, kTeams = 2, kTiles = 4, kUnits = 1, kCluster = 1, kShared = 188032, kThreads = 544;
 };
 
 extern "C" __global__ void __launch_bounds__(544) atlas_linear_q4_0(const __grid_constant__ arguments a) {

@@ -8,8 +8,8 @@ struct arguments {
 
 struct atlas_linear_q4_0_4_add_constants {
     static constexpr atlas_Scheme kScheme = ATLAS_SCHEME_Q4_0;
-    static constexpr bool kResident = true, kSpreads = false;
-    static constexpr int kEarly = 2, kRows = 4, kStages = 2, kStrips = 1, kTeams = 2, kUnits = 4, kCluster = 1, kShared = 123200, kThreads = 576;
+    static constexpr bool kSpreads = false;
+    static constexpr int kCols = 4096, kEarly = 2, kRows = 4, kStages = 2, kStrips = 1, kTeams = 2, kUnits = 4, kCluster = 1, kShared = 123072, kThreads = 576;
 };
 
 extern "C" __global__ void __launch_bounds__(576) atlas_linear_q4_0_4_add(const __grid_constant__ arguments a) {

@@ -8,8 +8,8 @@ struct arguments {
 
 struct atlas_linear_q4_1_4_long_add_constants {
     static constexpr atlas_Scheme kScheme = ATLAS_SCHEME_Q4_1;
-    static constexpr bool kResident = false, kSpreads = false;
-    static constexpr int kEarly = 2, kRows = 4, kStages = 2, kStrips = 1, kTeams = 2, kUnits = 4, kCluster = 1, kShared = 131456, kThreads = 544;
+    static constexpr bool kSpreads = false;
+    static constexpr int kCols = 0, kEarly = 2, kRows = 4, kStages = 2, kStrips = 1, kTeams = 2, kUnits = 4, kCluster = 1, kShared = 131456, kThreads = 544;
 };
 
 extern "C" __global__ void __launch_bounds__(544) atlas_linear_q4_1_4_long_add(const __grid_constant__ arguments a) {

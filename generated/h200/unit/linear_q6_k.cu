@@ -8,7 +8,7 @@ struct arguments {
 
 struct atlas_linear_q6_k_constants {
     static constexpr atlas_Scheme kScheme = ATLAS_SCHEME_Q6_K;
-    static constexpr int kStages = 3, kStrips = 2, kTeams = 2, kTiles = 4, kUnits = 1, kCluster = 1, kShared = 215808, kThreads = 544;
+    static constexpr int kStages = 3, kStrips = 2, kTeams = 2, kTiles = 4, kUnits = 1, kCluster = 1, kShared = 215680, kThreads = 544;
 };
 
 extern "C" __global__ void __launch_bounds__(544) atlas_linear_q6_k(const __grid_constant__ arguments a) {

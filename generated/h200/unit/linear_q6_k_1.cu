@@ -8,8 +8,8 @@ struct arguments {
 
 struct atlas_linear_q6_k_1_constants {
     static constexpr atlas_Scheme kScheme = ATLAS_SCHEME_Q6_K;
-    static constexpr bool kResident = true, kSpreads = false;
-    static constexpr int kEarly = 2, kRows = 1, kStages = 4, kStrips = 1, kTeams = 1, kUnits = 2, kCluster = 1, kShared = 88208, kThreads = 288;
+    static constexpr bool kSpreads = false;
+    static constexpr int kCols = 12288, kEarly = 2, kRows = 1, kStages = 4, kStrips = 1, kTeams = 1, kUnits = 2, kCluster = 1, kShared = 88208, kThreads = 288;
 };
 
 extern "C" __global__ void __launch_bounds__(288) atlas_linear_q6_k_1(const __grid_constant__ arguments a) {

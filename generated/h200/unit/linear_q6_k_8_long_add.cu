@@ -8,8 +8,8 @@ struct arguments {
 
 struct atlas_linear_q6_k_8_long_add_constants {
     static constexpr atlas_Scheme kScheme = ATLAS_SCHEME_Q6_K;
-    static constexpr bool kResident = false, kSpreads = false;
-    static constexpr int kEarly = 3, kRows = 8, kStages = 3, kStrips = 1, kTeams = 2, kUnits = 2, kCluster = 1, kShared = 149120, kThreads = 544;
+    static constexpr bool kSpreads = false;
+    static constexpr int kCols = 0, kEarly = 3, kRows = 8, kStages = 3, kStrips = 1, kTeams = 2, kUnits = 2, kCluster = 1, kShared = 148992, kThreads = 544;
 };
 
 extern "C" __global__ void __launch_bounds__(544) atlas_linear_q6_k_8_long_add(const __grid_constant__ arguments a) {

@@ -8,8 +8,8 @@ struct arguments {
 
 struct atlas_linear_q8_0_fixed_1_short_constants {
     static constexpr atlas_Scheme kScheme = ATLAS_SCHEME_Q8_0;
-    static constexpr bool kResident = true, kSpreads = true;
-    static constexpr int kEarly = 1, kRows = 1, kStages = 3, kStrips = 1, kTeams = 1, kUnits = 2, kCluster = 1, kShared = 77824, kThreads = 288;
+    static constexpr bool kSpreads = true;
+    static constexpr int kCols = 4096, kEarly = 1, kRows = 1, kStages = 3, kStrips = 1, kTeams = 1, kUnits = 2, kCluster = 1, kShared = 77824, kThreads = 288;
 };
 
 extern "C" __global__ void __launch_bounds__(288) atlas_linear_q8_0_fixed_1_short(const __grid_constant__ arguments a) {

@@ -8,8 +8,8 @@ struct arguments {
 
 struct atlas_logits_bf16_1_constants {
     static constexpr atlas_Scheme kScheme = ATLAS_SCHEME_BF16;
-    static constexpr bool kResident = true, kSpreads = false;
-    static constexpr int kRows = 1, kStages = 5, kStrips = 1, kTeams = 1, kUnits = 1, kCluster = 1, kShared = 109568, kThreads = 288;
+    static constexpr bool kSpreads = false;
+    static constexpr int kCols = 8192, kRows = 1, kStages = 5, kStrips = 1, kTeams = 1, kUnits = 1, kCluster = 1, kShared = 109568, kThreads = 288;
 };
 
 extern "C" __global__ void __launch_bounds__(288) atlas_logits_bf16_1(const __grid_constant__ arguments a) {

@@ -8,8 +8,8 @@ struct arguments {
 
 struct atlas_logits_bf16_8_constants {
     static constexpr atlas_Scheme kScheme = ATLAS_SCHEME_BF16;
-    static constexpr bool kResident = true, kSpreads = false;
-    static constexpr int kRows = 8, kStages = 2, kStrips = 1, kTeams = 1, kUnits = 1, kCluster = 1, kShared = 109568, kThreads = 288;
+    static constexpr bool kSpreads = false;
+    static constexpr int kCols = 4096, kRows = 8, kStages = 2, kStrips = 1, kTeams = 1, kUnits = 1, kCluster = 1, kShared = 109568, kThreads = 288;
 };
 
 extern "C" __global__ void __launch_bounds__(288) atlas_logits_bf16_8(const __grid_constant__ arguments a) {

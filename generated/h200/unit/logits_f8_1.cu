@@ -8,8 +8,8 @@ struct arguments {
 
 struct atlas_logits_f8_1_constants {
     static constexpr atlas_Scheme kScheme = ATLAS_SCHEME_F8;
-    static constexpr bool kResident = false, kSpreads = false;
-    static constexpr int kRows = 1, kStages = 3, kStrips = 1, kTeams = 1, kUnits = 2, kCluster = 1, kShared = 77824, kThreads = 288;
+    static constexpr bool kSpreads = false;
+    static constexpr int kCols = 0, kRows = 1, kStages = 3, kStrips = 1, kTeams = 1, kUnits = 2, kCluster = 1, kShared = 77824, kThreads = 288;
 };
 
 extern "C" __global__ void __launch_bounds__(288) atlas_logits_f8_1(const __grid_constant__ arguments a) {

@@ -8,8 +8,8 @@ struct arguments {
 
 struct atlas_logits_f8_8_constants {
     static constexpr atlas_Scheme kScheme = ATLAS_SCHEME_F8;
-    static constexpr bool kResident = true, kSpreads = false;
-    static constexpr int kRows = 8, kStages = 2, kStrips = 1, kTeams = 2, kUnits = 2, kCluster = 1, kShared = 147840, kThreads = 576;
+    static constexpr bool kSpreads = false;
+    static constexpr int kCols = 4096, kRows = 8, kStages = 2, kStrips = 1, kTeams = 2, kUnits = 2, kCluster = 1, kShared = 147712, kThreads = 576;
 };
 
 extern "C" __global__ void __launch_bounds__(576) atlas_logits_f8_8(const __grid_constant__ arguments a) {

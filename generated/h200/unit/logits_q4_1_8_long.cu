@@ -8,8 +8,8 @@ struct arguments {
 
 struct atlas_logits_q4_1_8_long_constants {
     static constexpr atlas_Scheme kScheme = ATLAS_SCHEME_Q4_1;
-    static constexpr bool kResident = false, kSpreads = false;
-    static constexpr int kRows = 8, kStages = 3, kStrips = 1, kTeams = 2, kUnits = 2, kCluster = 1, kShared = 127616, kThreads = 544;
+    static constexpr bool kSpreads = false;
+    static constexpr int kCols = 0, kRows = 8, kStages = 3, kStrips = 1, kTeams = 2, kUnits = 2, kCluster = 1, kShared = 127488, kThreads = 544;
 };
 
 extern "C" __global__ void __launch_bounds__(544) atlas_logits_q4_1_8_long(const __grid_constant__ arguments a) {

@@ -8,8 +8,8 @@ struct arguments {
 
 struct atlas_logits_q6_k_1_constants {
     static constexpr atlas_Scheme kScheme = ATLAS_SCHEME_Q6_K;
-    static constexpr bool kResident = true, kSpreads = false;
-    static constexpr int kRows = 1, kStages = 2, kStrips = 1, kTeams = 2, kUnits = 4, kCluster = 1, kShared = 151824, kThreads = 576;
+    static constexpr bool kSpreads = false;
+    static constexpr int kCols = 12288, kRows = 1, kStages = 2, kStrips = 1, kTeams = 2, kUnits = 4, kCluster = 1, kShared = 151696, kThreads = 576;
 };
 
 extern "C" __global__ void __launch_bounds__(576) atlas_logits_q6_k_1(const __grid_constant__ arguments a) {

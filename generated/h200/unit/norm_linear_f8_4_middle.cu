@@ -9,7 +9,7 @@ struct arguments {
 struct atlas_norm_linear_f8_4_middle_constants {
     static constexpr atlas_Scheme kScheme = ATLAS_SCHEME_F8;
     static constexpr bool kSpreads = false;
-    static constexpr int kEarly = 1, kRows = 4, kStages = 5, kStrips = 1, kTeams = 3, kUnits = 1, kCluster = 1, kShared = 180672, kThreads = 864;
+    static constexpr int kCols = 4096, kEarly = 1, kRows = 4, kStages = 5, kStrips = 1, kTeams = 3, kUnits = 1, kCluster = 1, kShared = 180672, kThreads = 864;
 };
 
 extern "C" __global__ void __launch_bounds__(864) atlas_norm_linear_f8_4_middle(const __grid_constant__ arguments a) {

@@ -9,7 +9,7 @@ struct arguments {
 struct atlas_norm_linear_f8block_1_middle_constants {
     static constexpr atlas_Scheme kScheme = ATLAS_SCHEME_F8BLOCK;
     static constexpr bool kSpreads = false;
-    static constexpr int kEarly = 1, kRows = 1, kStages = 4, kStrips = 1, kTeams = 1, kUnits = 1, kCluster = 1, kShared = 58368, kThreads = 288;
+    static constexpr int kCols = 4096, kEarly = 1, kRows = 1, kStages = 4, kStrips = 1, kTeams = 1, kUnits = 1, kCluster = 1, kShared = 58368, kThreads = 288;
 };
 
 extern "C" __global__ void __launch_bounds__(288) atlas_norm_linear_f8block_1_middle(const __grid_constant__ arguments a) {

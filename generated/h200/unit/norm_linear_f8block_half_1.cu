@@ -9,7 +9,7 @@ struct arguments {
 struct atlas_norm_linear_f8block_half_1_constants {
     static constexpr atlas_Scheme kScheme = ATLAS_SCHEME_F8BLOCK;
     static constexpr bool kSpreads = true;
-    static constexpr int kEarly = 1, kRows = 1, kStages = 3, kStrips = 1, kTeams = 1, kUnits = 2, kCluster = 1, kShared = 77824, kThreads = 288;
+    static constexpr int kCols = 4096, kEarly = 1, kRows = 1, kStages = 3, kStrips = 1, kTeams = 1, kUnits = 2, kCluster = 1, kShared = 77824, kThreads = 288;
 };
 
 extern "C" __global__ void __launch_bounds__(288) atlas_norm_linear_f8block_half_1(const __grid_constant__ arguments a) {

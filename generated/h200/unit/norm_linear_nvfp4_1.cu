@@ -9,7 +9,7 @@ struct arguments {
 struct atlas_norm_linear_nvfp4_1_constants {
     static constexpr atlas_Scheme kScheme = ATLAS_SCHEME_NVFP4;
     static constexpr bool kSpreads = true;
-    static constexpr int kEarly = 1, kRows = 1, kStages = 4, kStrips = 1, kTeams = 2, kUnits = 2, kCluster = 1, kShared = 116736, kThreads = 576;
+    static constexpr int kCols = 4096, kEarly = 1, kRows = 1, kStages = 4, kStrips = 1, kTeams = 2, kUnits = 2, kCluster = 1, kShared = 116736, kThreads = 576;
 };
 
 extern "C" __global__ void __launch_bounds__(576) atlas_norm_linear_nvfp4_1(const __grid_constant__ arguments a) {

@@ -8,8 +8,8 @@ struct arguments {
 
 struct atlas_linear_q8_0_8_constants {
     static constexpr atlas_Scheme kScheme = ATLAS_SCHEME_Q8_0;
-    static constexpr bool kResident = false, kSpreads = false;
-    static constexpr int kEarly = 3, kRows = 8, kStages = 3, kStrips = 1, kTeams = 2, kUnits = 1, kCluster = 1, kShared = 93824, kThreads = 544;
+    static constexpr bool kSpreads = false;
+    static constexpr int kCols = 0, kEarly = 3, kRows = 8, kStages = 3, kStrips = 1, kTeams = 2, kUnits = 1, kCluster = 1, kShared = 93696, kThreads = 544;
 };
 
 extern "C" __global__ void __launch_bounds__(544, 1) atlas_linear_q8_0_8(const __grid_constant__ arguments a) {

@@ -7,7 +7,7 @@ struct arguments {
 };
 
 struct atlas_sample_constants {
-    static constexpr int kCluster = 8, kShared = 76800, kThreads = 512;
+    static constexpr int kVocab = 153600, kCluster = 8, kShared = 76800, kThreads = 512;
 };
 
 extern "C" __global__ void __launch_bounds__(512, 2) atlas_sample(const __grid_constant__ arguments a) {

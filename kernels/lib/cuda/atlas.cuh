@@ -21,6 +21,21 @@ struct alignas(64) atlas_TensorMap {
 
 namespace atlas {
 
+// Bytes of dynamic shared memory that a manifest says and that its body takes: the compiler's message has both where they are not the same. A manifest may
+// say more, so that fewer blocks find room on a multiprocessor: by a kilobyte at least, for less is a mistake.
+template <int kSaid, int kTaken>
+struct shared_memory {
+    static_assert(kSaid == kTaken || kSaid >= kTaken + 1024, "the manifest's shared is not what the body takes");
+    static constexpr bool kFits = true;
+};
+
+// Asserts that a manifest launches what its body is for: threads of a block, bytes of dynamic shared memory, blocks of a cluster.
+template <class P, int kThreads, int kShared, int kCluster = 1>
+struct launched : shared_memory<P::kShared, kShared> {
+    static_assert(P::kThreads == kThreads, "the manifest's block is not what the body takes");
+    static_assert(P::kCluster == kCluster, "the manifest's cluster is not what the body takes");
+};
+
 constexpr unsigned kAllLanes = 0xffffffffu;
 constexpr float kLog2E = 1.4426950408889634f;
 

@@ -170,31 +170,31 @@ struct post {
 template <class P>
 __device__ void attention_cluster(const atlas_PagedAttention &a) {
     using namespace atlas::attention;
-    constexpr int kDim = P::kDim, kColumns = P::kColumns, kBlocks = P::kBlocks, kBringWarps = P::kBringWarps, kSlots = kRingSlots<kDim, P::kShared>;
-    constexpr bool kEven = P::kEven;
+    constexpr int kSlots = kRingSlots<P::kDim, P::kShared>;
+    static_assert(atlas::launched<P, (kFewWarps + P::kBringWarps + kFoldWarps) * 32, kSlots * ring<P::kDim, 1>::kBytes, P::kBlocks>::kFits);
     extern __shared__ __align__(128) atlas_act memory[];
-    __shared__ few_shared<kDim, kColumns> s;
-    __shared__ mailbox<kDim, kColumns, kBlocks> mail;
+    __shared__ few_shared<P::kDim, P::kColumns> s;
+    __shared__ mailbox<P::kDim, P::kColumns, P::kBlocks> mail;
     __shared__ uint64_t barriers[kSlots * 2];
-    ring<kDim, kSlots> r = {uint32_t(__cvta_generic_to_shared(memory)), uint32_t(__cvta_generic_to_shared(barriers))};
-    const int seq = blockIdx.y, head = blockIdx.x / kBlocks, rank = blockIdx.x % kBlocks, w = atlas::warp();
+    ring<P::kDim, kSlots> r = {uint32_t(__cvta_generic_to_shared(memory)), uint32_t(__cvta_generic_to_shared(barriers))};
+    const int seq = blockIdx.y, head = blockIdx.x / P::kBlocks, rank = blockIdx.x % P::kBlocks, w = atlas::warp();
     if (threadIdx.x == 0) {
-        init_ring<kBringWarps>(r);
+        init_ring<P::kBringWarps>(r);
         for (int i = 0; i < mail.kPlaces; i++) {
             atlas::init_barrier(__cvta_generic_to_shared(&mail.posted[i]), 1);
             atlas::init_barrier(__cvta_generic_to_shared(&mail.folded[i]), kFoldWarps * 32);
         }
         atlas::fence_barriers();
     }
-    const share of = share_of<kDim, kColumns, kAnyRows>(a, seq);
+    const share of = share_of<P::kDim, P::kColumns, kAnyRows>(a, seq);
     atlas::arrive_cluster();
     atlas::wait_cluster();
-    if (w >= kFewWarps && w < kFewWarps + kBringWarps) {
-        const turns<kBlocks, kEven> mine(of, seq, head, rank);
-        if (rank < of.tiles) bring<kBringWarps>(a, r, mine, mine.count());
+    if (w >= kFewWarps && w < kFewWarps + P::kBringWarps) {
+        const turns<P::kBlocks, P::kEven> mine(of, seq, head, rank);
+        if (rank < of.tiles) bring<P::kBringWarps>(a, r, mine, mine.count());
         return;
     }
-    const post<kDim, kColumns, kBlocks, kEven> p = {a, mail, of, seq, head, rank};
+    const post<P::kDim, P::kColumns, P::kBlocks, P::kEven> p = {a, mail, of, seq, head, rank};
     if (w >= kFewWarps) {
         atlas::wait_for_previous();
         return p.fold_all();
@@ -202,15 +202,15 @@ __device__ void attention_cluster(const atlas_PagedAttention &a) {
     const float factor = a.Scale * atlas::kLog2E;
     int n = 0;  // rounds
     for (int pass = 0; pass < of.passes; pass++) {
-        const tile t = of.group<kColumns>(a, seq, head, pass);
-        const few_queries<kDim, kColumns> query(a, t, s);
-        for (int base = 0; base < of.tiles; base = turn_at<kBlocks, kEven>(of, rank, base).next, n++) {
-            const turn now = turn_at<kBlocks, kEven>(of, rank, base);
-            few_part<kDim, kColumns> part;
+        const tile t = of.group<P::kColumns>(a, seq, head, pass);
+        const few_queries<P::kDim, P::kColumns> query(a, t, s);
+        for (int base = 0; base < of.tiles; base = turn_at<P::kBlocks, P::kEven>(of, rank, base).next, n++) {
+            const turn now = turn_at<P::kBlocks, P::kEven>(of, rank, base);
+            few_part<P::kDim, P::kColumns> part;
 #pragma unroll 1
             for (int i = now.first; i < now.end; i++) {
-                const auto next = attend(query, s, r, (of.first + i) * kKeysOf<kDim>, factor);
-                if (kEven && i == now.first)  // which saves one sequence 1 % of a step
+                const auto next = attend(query, s, r, (of.first + i) * kKeysOf<P::kDim>, factor);
+                if (P::kEven && i == now.first)  // which saves one sequence 1 % of a step
                     part = next;
                 else
                     fold(part, next);

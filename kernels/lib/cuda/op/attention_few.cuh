@@ -13,37 +13,38 @@
 template <class P>
 __device__ void attention_few(const atlas_PagedAttention &a, void *scratch) {
     using namespace atlas::attention;
-    constexpr int kDim = P::kDim, kColumns = P::kColumns, kMost = P::kMost, kSlots = kRingSlots<kDim, P::kShared>;
+    constexpr int kSlots = kRingSlots<P::kDim, P::kShared>;
+    static_assert(atlas::launched<P, kFewThreads, kSlots * ring<P::kDim, 1>::kBytes>::kFits);
     extern __shared__ __align__(128) atlas_act memory[];
-    __shared__ few_shared<kDim, kColumns> s;
+    __shared__ few_shared<P::kDim, P::kColumns> s;
     __shared__ uint64_t barriers[kSlots * 2];
-    ring<kDim, kSlots> r = {uint32_t(__cvta_generic_to_shared(memory)), uint32_t(__cvta_generic_to_shared(barriers))};
+    ring<P::kDim, kSlots> r = {uint32_t(__cvta_generic_to_shared(memory)), uint32_t(__cvta_generic_to_shared(barriers))};
     shares<kSMs, true> by;
     int at = 0, left = 0;  // of the block's grains the next one, and how many there are from it on
-    walk<kDim, kColumns, kMost> w;
+    walk<P::kDim, P::kColumns, P::kMost> w;
     if (!begin_share(a, r, by, at, left, w)) return;
-    const parts<kDim, kMost == 1> partial(a, scratch);
+    const parts<P::kDim, P::kMost == 1> partial(a, scratch);
     const float factor = a.Scale * atlas::kLog2E;
     while (left) {
         const int from = w.tile, to = min(from + left * w.size, w.of.tiles);
         const tile t = w.group(a);
-        const few_queries<kDim, kColumns> query(a, t, s);
-        size_t place[kColumns / 8][2];  // of a thread's query vectors in scratch
+        const few_queries<P::kDim, P::kColumns> query(a, t, s);
+        size_t place[P::kColumns / 8][2];  // of a thread's query vectors in scratch
 #pragma unroll
-        for (int i = 0; i < kColumns / 4; i++) {
+        for (int i = 0; i < P::kColumns / 4; i++) {
             const int q = i / 2 * 8 + atlas::lane() % 4 * 2 + i % 2;
             if (q < t.count) place[i / 2][i % 2] = partial.place(a, t, q, w.of.first);
         }
-        few_part<kDim, kColumns> all, chunk;
-        const auto store = [&](int tile, const few_part<kDim, kColumns> &part) {
+        few_part<P::kDim, P::kColumns> all, chunk;
+        const auto store = [&](int tile, const few_part<P::kDim, P::kColumns> &part) {
             part.each(t.count, [&](int n, int i, int, int d, float x) {
                 if (d == 0) partial.sums[place[n][i] + tile] = {part.state[n][i].max, part.state[n][i].sum};
-                partial.values[(place[n][i] + tile) * kDim + d] = x;
+                partial.values[(place[n][i] + tile) * P::kDim + d] = x;
             });
         };
 #pragma unroll 1
         for (int tile = from; tile < to; tile++) {
-            const auto part = attend<kDim, kColumns, kSlots>(query, s, r, (w.of.first + tile) * kKeysOf<kDim>, factor);
+            const auto part = attend<P::kDim, P::kColumns, kSlots>(query, s, r, (w.of.first + tile) * kKeysOf<P::kDim>, factor);
             if (from > 0 && w.size == 1) {
                 store(tile, part);
                 continue;

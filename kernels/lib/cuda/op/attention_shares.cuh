@@ -48,28 +48,29 @@ struct few_parts {
 template <class P>
 __device__ void attention_shares(const atlas_PagedAttention &a, void *scratch) {
     using namespace atlas::attention;
-    constexpr int kDim = P::kDim, kColumns = P::kColumns, kMost = P::kMost, kSlots = kRingSlots<kDim, P::kShared>;
+    constexpr int kSlots = kRingSlots<P::kDim, P::kShared>;
+    static_assert(atlas::launched<P, kFewThreads, kSlots * ring<P::kDim, 1>::kBytes>::kFits);
     extern __shared__ __align__(128) atlas_act memory[];
-    __shared__ few_shared<kDim, kColumns> s;
+    __shared__ few_shared<P::kDim, P::kColumns> s;
     __shared__ uint64_t barriers[kSlots * 2];
-    ring<kDim, kSlots> r = {uint32_t(__cvta_generic_to_shared(memory)), uint32_t(__cvta_generic_to_shared(barriers))};
+    ring<P::kDim, kSlots> r = {uint32_t(__cvta_generic_to_shared(memory)), uint32_t(__cvta_generic_to_shared(barriers))};
     shares<kSMs, false> by;
     int at = 0, left = 0;  // of the block's grains the next one, and how many there are from it on
-    walk<kDim, kColumns, kMost> w;
+    walk<P::kDim, P::kColumns, P::kMost> w;
     if (!begin_share(a, r, by, at, left, w)) return;
-    const few_parts<kDim, kColumns> parts = {static_cast<float4 *>(scratch)};
+    const few_parts<P::kDim, P::kColumns> parts = {static_cast<float4 *>(scratch)};
     const float factor = a.Scale * atlas::kLog2E;
     while (left) {
         const int from = w.tile, to = min(from + left * w.size, w.of.tiles), done = grains(to - from, w.size);
         const tile t = w.group(a);
-        const few_queries<kDim, kColumns> query(a, t, s);
+        const few_queries<P::kDim, P::kColumns> query(a, t, s);
         // The blocks that share the group.
         const int begin = at - from / w.size, first = by.owner(begin), others = by.owner(begin + w.of.grains(w.size) - 1) - first;
-        few_part<kDim, kColumns> all;
+        few_part<P::kDim, P::kColumns> all;
 #pragma unroll 1
         for (int tile = from; tile < to; tile++) {
             if (others && tile + 1 == to && threadIdx.x == 0) s.came = came(&tickets<kSMs>[first]);
-            fold(all, attend<kDim, kColumns, kSlots>(query, s, r, (w.of.first + tile) * kKeysOf<kDim>, factor));
+            fold(all, attend<P::kDim, P::kColumns, kSlots>(query, s, r, (w.of.first + tile) * kKeysOf<P::kDim>, factor));
         }
         bool last = true;
         if (others) {
@@ -81,7 +82,7 @@ __device__ void attention_shares(const atlas_PagedAttention &a, void *scratch) {
                 last = come(&tickets<kSMs>[first], others, s.came) == others;
             }
             if (last) {
-                few_part<kDim, kColumns> sum;
+                few_part<P::kDim, P::kColumns> sum;
 #pragma unroll 4
                 for (int block = first; block <= first + others; block++) fold(sum, block == int(blockIdx.x) ? all : parts.load(block, block == first));
                 all = sum;

@@ -167,6 +167,7 @@ __device__ void attend_tile(const atlas_PagedAttention &a, atlas_act *memory, co
 template <class P>
 __device__ void attention_tile(const atlas_PagedAttention &a, void * = nullptr) {
     using namespace atlas::attention;
+    static_assert(atlas::launched<P, kTileVectors * 2, (2 * kTileVectors + 4 * kKeysOf<P::kDim>) * P::kDim>::kFits);
     extern __shared__ __align__(128) atlas_act memory[];
     const int group = a.Heads / a.KVHeads, rows = max(1, kTileVectors / group);
     atlas::wait_for_previous();

@@ -315,20 +315,20 @@ __device__ void attend_wide(const atlas_PagedAttention &a, const W &m, const err
 
 template <class P>
 __device__ void attention_wgmma(const atlas_PagedAttention &a, void * = nullptr) {
-    constexpr int kDim = P::kDim, kLeast = P::kLeast, kGroups = P::kGroups, kKeys = P::kKeys, kStages = P::kStages;
     using namespace atlas::attention;
-    using W = wide<kDim, kGroups, kKeys, kStages>;
-    static_assert(kDim % 64 == 0, "whole slabs");
+    using W = wide<P::kDim, P::kGroups, P::kKeys, P::kStages>;
+    static_assert(atlas::launched<P, P::kGroups * 128 + 128, P::kGroups * W::kQueryBytes + 2 * P::kStages * W::kTileBytes + 1024>::kFits);
+    static_assert(P::kDim % 64 == 0, "whole slabs");
     extern __shared__ __align__(128) atlas_act memory[];
-    __shared__ __align__(32) uint64_t barriers[kStages * 4 + 2];
+    __shared__ __align__(32) uint64_t barriers[P::kStages * 4 + 2];
     W m;
     m.queries = (uint32_t(__cvta_generic_to_shared(memory)) + 1023) / 1024 * 1024;
-    m.keys = m.queries + kGroups * W::kQueryBytes, m.values = m.keys + kStages * W::kTileBytes;
+    m.keys = m.queries + P::kGroups * W::kQueryBytes, m.values = m.keys + P::kStages * W::kTileBytes;
     m.barriers = __cvta_generic_to_shared(barriers);
     __shared__ errand errands[2];
     if (threadIdx.x == 0) {
-        constexpr int kWarps = kGroups * 4;  // of each, a lane says what is free
-        for (int s = 0; s < kStages; s++) {
+        constexpr int kWarps = P::kGroups * 4;  // of each, a lane says what is free
+        for (int s = 0; s < P::kStages; s++) {
             atlas::init_barrier(m.keys_full(s), 128), atlas::init_barrier(m.values_full(s), 128);
             atlas::init_barrier(m.keys_free(s), kWarps), atlas::init_barrier(m.values_free(s), kWarps);
         }
@@ -340,11 +340,11 @@ __device__ void attention_wgmma(const atlas_PagedAttention &a, void * = nullptr)
     atlas::release_next();
     if (threadIdx.x < 128) {
         atlas::give_registers<W::kFewRegisters>();
-        const errand none = each_errand<W, kLeast>(a, [&](const errand &e) { bring(a, m, e, errands); });
+        const errand none = each_errand<W, P::kLeast>(a, [&](const errand &e) { bring(a, m, e, errands); });
         bring_queries(a, m, none, errands);
     } else {
         atlas::take_registers<W::kManyRegisters>();
-        if (threadIdx.x >= 128 * kGroups) atlas::arrive_named<256>(1);  // the first turn
+        if (threadIdx.x >= 128 * P::kGroups) atlas::arrive_named<256>(1);  // the first turn
         for (int number = 0;; number++) {
             atlas::wait_barrier(m.queries_full(), number & 1);
             if (__shfl_sync(atlas::kAllLanes, errands[number & 1].of.count, 0) == 0) break;

@@ -41,17 +41,18 @@ struct whole_walk {
 template <class P>
 __device__ void attention_whole(const atlas_PagedAttention &a) {
     using namespace atlas::attention;
-    constexpr int kDim = P::kDim, kColumns = P::kColumns, kSlots = kRingSlots<kDim, P::kShared>;
+    constexpr int kSlots = kRingSlots<P::kDim, P::kShared>;
     constexpr int kBringWarps = 4;
+    static_assert(atlas::launched<P, (kFewWarps + kBringWarps) * 32, kSlots * ring<P::kDim, 1>::kBytes>::kFits);
     extern __shared__ __align__(128) atlas_act memory[];
-    __shared__ few_shared<kDim, kColumns> s;
+    __shared__ few_shared<P::kDim, P::kColumns> s;
     __shared__ uint64_t barriers[kSlots * 2];
-    ring<kDim, kSlots> r = {uint32_t(__cvta_generic_to_shared(memory)), uint32_t(__cvta_generic_to_shared(barriers))};
+    ring<P::kDim, kSlots> r = {uint32_t(__cvta_generic_to_shared(memory)), uint32_t(__cvta_generic_to_shared(barriers))};
     if (threadIdx.x == 0) {
         init_ring<kBringWarps>(r);
         atlas::fence_barriers();
     }
-    whole_walk<kDim, kColumns> w(a, blockIdx.x);
+    whole_walk<P::kDim, P::kColumns> w(a, blockIdx.x);
     __syncthreads();
     if (atlas::warp() >= kFewWarps) {
         if (!w.ended(a)) bring<kBringWarps>(a, r, w, 1);
@@ -61,11 +62,11 @@ __device__ void attention_whole(const atlas_PagedAttention &a) {
     const float factor = a.Scale * atlas::kLog2E;
     for (; !w.ended(a); w.next_group(a)) {
         const tile t = w.group(a);
-        const few_queries<kDim, kColumns> query(a, t, s);
-        few_part<kDim, kColumns> all, chunk;
+        const few_queries<P::kDim, P::kColumns> query(a, t, s);
+        few_part<P::kDim, P::kColumns> all, chunk;
 #pragma unroll 1
         for (int tile = 0; tile < w.of.tiles; tile++) {
-            fold(chunk, attend<kDim, kColumns, kSlots>(query, s, r, (w.of.first + tile) * kKeysOf<kDim>, factor));
+            fold(chunk, attend<P::kDim, P::kColumns, kSlots>(query, s, r, (w.of.first + tile) * kKeysOf<P::kDim>, factor));
             if ((tile + 1) % kChunk && tile + 1 < w.of.tiles) continue;
             fold(all, chunk);
             chunk = {};

@@ -81,17 +81,16 @@ __device__ void fill_words(const atlas_Fill &a) {
 // Block: kThreads·kPerThread elements. Equal types keep every bit.
 template <class P>
 __device__ void convert(const atlas_Convert &a) {
-    constexpr int kThreads = P::kThreads, kPerThread = P::kPerThread;
     atlas::wait_for_previous();
     if (a.OutType == a.InType) {
-        const int64_t bytes = a.OutType == ATLAS_F32 ? 4 : 2, share = int64_t(kThreads) * kPerThread * bytes, begin = blockIdx.x * share;
+        const int64_t bytes = a.OutType == ATLAS_F32 ? 4 : 2, share = int64_t(P::kThreads) * P::kPerThread * bytes, begin = blockIdx.x * share;
         const uint8_t *in = static_cast<const uint8_t *>(a.In);
-        for (int64_t i = begin + threadIdx.x; i < begin + share && i < a.Count * bytes; i += kThreads) static_cast<uint8_t *>(a.Out)[i] = in[i];
+        for (int64_t i = begin + threadIdx.x; i < begin + share && i < a.Count * bytes; i += P::kThreads) static_cast<uint8_t *>(a.Out)[i] = in[i];
     } else if (a.OutType == ATLAS_F32) {
-        atlas::convert_to<kThreads, kPerThread, float>(a);
+        atlas::convert_to<P::kThreads, P::kPerThread, float>(a);
     } else if (a.OutType == ATLAS_BF16) {
-        atlas::convert_to<kThreads, kPerThread, __nv_bfloat16>(a);
+        atlas::convert_to<P::kThreads, P::kPerThread, __nv_bfloat16>(a);
     } else {
-        atlas::convert_to<kThreads, kPerThread, __half>(a);
+        atlas::convert_to<P::kThreads, P::kPerThread, __half>(a);
     }
 }

@@ -28,11 +28,11 @@ struct norm_route_shape {
 
 template <class P>
 __device__ void norm_route(const atlas_NormRoute &a) {
-    constexpr int kRows = P::kRows, kPerLane = P::kPerLane;
     using namespace atlas;
-    using shape = norm_route_shape<kRows>;
+    using shape = norm_route_shape<P::kRows>;
+    static_assert(launched<P, shape::kWarps * 32, shape::kShared, shape::kBlocks>::kFits);
     using unit_t = unit<ATLAS_SCHEME_BF16>;
-    static_assert(kRows <= 8 && kPerLane * 32 <= shape::kExperts, "columns of a product; masks");
+    static_assert(P::kRows <= 8 && P::kPerLane * 32 <= shape::kExperts, "columns of a product; masks");
     const uint32_t memory = shared_address(norm_route_shared), weights_there = memory + shape::kBarriersAt, logits_there = weights_there + 8;
     float *const squares = reinterpret_cast<float *>(norm_route_shared + shape::kSquaresAt), *const sums = reinterpret_cast<float *>(norm_route_shared + shape::kSumsAt);
     uint32_t *const masks = reinterpret_cast<uint32_t *>(norm_route_shared + shape::kTablesAt);
@@ -64,20 +64,20 @@ __device__ void norm_route(const atlas_NormRoute &a) {
     };
     __syncthreads();
     if (mine) wait_barrier(weights_there, 0);
-    if (mine && kRows == 1) load_weights();  // more rows need the registers
+    if (mine && P::kRows == 1) load_weights();  // more rows need the registers
     wait_cluster();
     wait_for_previous();
 
-    uint4 x[kRows] = {}, before[kRows] = {};
+    uint4 x[P::kRows] = {}, before[P::kRows] = {};
 #pragma unroll
-    for (int r = 0; r < kRows; r++)
+    for (int r = 0; r < P::kRows; r++)
         if (r < rows && there) {
             x[r] = *reinterpret_cast<const uint4 *>(a.In + size_t(r) * cols + c);
             if (a.Residual) before[r] = *reinterpret_cast<const uint4 *>(a.Residual + size_t(r) * cols + c);
         }
     const auto stores = [&](int r) { return (r + 1) % shape::kBlocks == strip && r < rows && there; };  // the first block has more to do
 #pragma unroll
-    for (int r = 0; r < kRows; r++) {
+    for (int r = 0; r < P::kRows; r++) {
         if (r >= rows) break;
         if (a.Residual) {
             f32x8 sum = widen(x[r]);
@@ -96,7 +96,7 @@ __device__ void norm_route(const atlas_NormRoute &a) {
     }
     __syncthreads();
 #pragma unroll
-    for (int r = 0; r < kRows; r++) {
+    for (int r = 0; r < P::kRows; r++) {
         if (r >= rows) break;
         float sum = 0;
 #pragma unroll
@@ -113,7 +113,7 @@ __device__ void norm_route(const atlas_NormRoute &a) {
 
     if (mine) {
         float part[4] = {};
-        if (kRows > 1) load_weights();
+        if (P::kRows > 1) load_weights();
         const uint32_t at = memory + shape::kRowsAt + min(lane() % 8, rows - 1) * shape::kPitch + lane() / 8 * 16 + warp() * 128;
 #pragma unroll
         for (int i = 0; i < shape::kUnits; i++) {
@@ -146,11 +146,11 @@ __device__ void norm_route(const atlas_NormRoute &a) {
     if (!routes) return;
     const atlas_Route route = {a.IDs, a.Weights, a.Order, a.Starts, reinterpret_cast<const atlas_act *>(norm_route_shared + shape::kLogitsAt), a.Bias, rows,
                                a.W.Rows, a.TopK, a.Normalise, a.Routing, a.Factor};
-    if (kRows == 1 && warp() > 0) return;
+    if (P::kRows == 1 && warp() > 0) return;
     wait_peers(logits_there, 0);
-    if constexpr (kRows == 1) {
-        routing::route_row<kPerLane>(route);
+    if constexpr (P::kRows == 1) {
+        routing::route_row<P::kPerLane>(route);
     } else {
-        routing::route_rows<256, kPerLane>(route, masks, reinterpret_cast<int *>(masks) + shape::kExperts);
+        routing::route_rows<256, P::kPerLane>(route, masks, reinterpret_cast<int *>(masks) + shape::kExperts);
     }
 }

@@ -73,12 +73,12 @@ __device__ void place_ranks(const atlas_NormRoute &a, const uint32_t *ranks) {
 
 template <class P>
 __device__ void norm_route_columns(const atlas_NormRoute &a) {
-    constexpr int kRows = P::kRows, kPerLane = P::kPerLane;
     using namespace atlas;
-    using shape = norm_columns_shape<kRows>;
+    using shape = norm_columns_shape<P::kRows>;
+    static_assert(launched<P, shape::kWarps * 32, shape::kShared, shape::kBlocks>::kFits);
     using unit_t = unit<ATLAS_SCHEME_BF16>;
-    static_assert(kPerLane == 4 && kPerLane * 32 == shape::kExperts, "a byte of a word per rank");
-    constexpr int kTurns = kRows / shape::kWarps;
+    static_assert(P::kPerLane == 4 && P::kPerLane * 32 == shape::kExperts, "a byte of a word per rank");
+    constexpr int kTurns = P::kRows / shape::kWarps;
     uint8_t *const shared = norm_columns_shared;
     const uint32_t memory = shared_address(shared), weights_there = memory + shape::kBarriersAt;
     const uint32_t squares_there = weights_there + 8, logits_there = weights_there + 16, ranks_there = weights_there + 24;
@@ -141,7 +141,7 @@ __device__ void norm_route_columns(const atlas_NormRoute &a) {
         for (int j = 0; j < 8; j++) square = fmaf(y.v[j], y.v[j], square);
         square = warp_sum(square);
         if (r < rows && lane() < shape::kBlocks)
-            store_counted(address_in(memory + shape::kSquaresAt + (block * kRows + r) * 4, lane()), __float_as_uint(square), address_in(squares_there, lane()));
+            store_counted(address_in(memory + shape::kSquaresAt + (block * P::kRows + r) * 4, lane()), __float_as_uint(square), address_in(squares_there, lane()));
     }
     wait_peers(squares_there, 0);
 #pragma unroll
@@ -150,7 +150,7 @@ __device__ void norm_route_columns(const atlas_NormRoute &a) {
         const float *from = reinterpret_cast<const float *>(shared + shape::kSquaresAt) + r;
         float sum = 0;
 #pragma unroll
-        for (int b = 0; b < shape::kBlocks; b++) sum += from[b * kRows];
+        for (int b = 0; b < shape::kBlocks; b++) sum += from[b * P::kRows];
         const float inverse = rsqrtf(sum * share + a.Eps);
         f32x8 y = widen(x[i]);
 #pragma unroll
@@ -201,18 +201,18 @@ __device__ void norm_route_columns(const atlas_NormRoute &a) {
             const int row = block * shape::kEach;
             const atlas_Route route = {a.IDs + size_t(row) * a.TopK, a.Weights + size_t(row) * a.TopK, nullptr, nullptr, nullptr, a.Bias, routed,
                                        experts, a.TopK, a.Normalise, a.Routing, a.Factor};
-            atlas_act mine[kPerLane];
+            atlas_act mine[P::kPerLane];
 #pragma unroll
-            for (int i = 0; i < kPerLane; i++) mine[i] = logits[warp() * shape::kExperts + i * 32 + lane()];
-            int rank[kPerLane];
-            routing::pick<kPerLane>(route, warp(), mine, rank);
+            for (int i = 0; i < P::kPerLane; i++) mine[i] = logits[warp() * shape::kExperts + i * 32 + lane()];
+            int rank[P::kPerLane];
+            routing::pick<P::kPerLane>(route, warp(), mine, rank);
             uint32_t word = 0;
 #pragma unroll
-            for (int i = 0; i < kPerLane; i++) word |= uint32_t(rank[i] & 0xff) << i * 8;
+            for (int i = 0; i < P::kPerLane; i++) word |= uint32_t(rank[i] & 0xff) << i * 8;
             store_counted(address_in(memory + shape::kRanksAt + ((row + warp()) * 32 + lane()) * 4, 0), word, address_in(ranks_there, 0));
         }
     }
     if (block > 0) return;
     wait_peers(ranks_there, 0);
-    place_ranks<kRows, shape::kWarps>(a, reinterpret_cast<const uint32_t *>(shared + shape::kRanksAt));
+    place_ranks<P::kRows, shape::kWarps>(a, reinterpret_cast<const uint32_t *>(shared + shape::kRanksAt));
 }

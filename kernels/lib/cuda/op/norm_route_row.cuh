@@ -26,16 +26,16 @@ struct norm_row_shape {
 
 template <class P>
 __device__ void norm_route_row(const atlas_NormRoute &a) {
-    constexpr int kPerLane = P::kPerLane;
     using namespace atlas;
     using shape = norm_row_shape;
+    static_assert(launched<P, shape::kWarps * 32, shape::kShared, shape::kBlocks>::kFits);
     using unit_t = unit<ATLAS_SCHEME_BF16>;
-    static_assert(kPerLane * 32 == shape::kExperts, "a lane adds its experts");
+    static_assert(P::kPerLane * 32 == shape::kExperts, "a lane adds its experts");
     uint8_t *const shared = norm_row_shared;
     const uint32_t memory = shared_address(shared), weights_there = memory + shape::kBarriersAt, logits_there = weights_there + 8;
     float *const squares = reinterpret_cast<float *>(shared + shape::kSquaresAt);
     const int cols = a.W.Cols, units = cols / 64, strips = a.W.Rows / 16, strip = cluster_rank(), c = threadIdx.x * 8;
-    const bool adds = strip == 0 && warp() < kPerLane, there = c < cols, multiplies = strip < strips;
+    const bool adds = strip == 0 && warp() < P::kPerLane, there = c < cols, multiplies = strip < strips;
     release_next();
     if (warp() == 0) {
         if (lane() == 0) {
@@ -121,10 +121,10 @@ __device__ void norm_route_row(const atlas_NormRoute &a) {
 #pragma unroll
     for (int p = 0; p < shape::kWarps; p++) sum += parts[p * shape::kExperts];
     logits[expert] = __float2bfloat16_rn(expert < a.W.Rows ? sum * factor : -INFINITY);
-    if (warp() > 0) return arrive_named<kPerLane * 32>(1);
-    sync_named<kPerLane * 32>(1);
-    atlas_act mine[kPerLane];
+    if (warp() > 0) return arrive_named<P::kPerLane * 32>(1);
+    sync_named<P::kPerLane * 32>(1);
+    atlas_act mine[P::kPerLane];
 #pragma unroll
-    for (int i = 0; i < kPerLane; i++) mine[i] = logits[i * 32 + lane()];
-    routing::route_row<kPerLane>({a.IDs, a.Weights, a.Order, a.Starts, nullptr, a.Bias, 1, a.W.Rows, a.TopK, a.Normalise, a.Routing, a.Factor}, mine);
+    for (int i = 0; i < P::kPerLane; i++) mine[i] = logits[i * 32 + lane()];
+    routing::route_row<P::kPerLane>({a.IDs, a.Weights, a.Order, a.Starts, nullptr, a.Bias, 1, a.W.Rows, a.TopK, a.Normalise, a.Routing, a.Factor}, mine);
 }

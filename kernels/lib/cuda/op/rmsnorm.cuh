@@ -24,21 +24,20 @@ __device__ inline uint4 load8_fresh(const atlas_act *p, int left, bool whole) { 
 
 template <class P>
 __device__ void rmsnorm(const atlas_RMSNorm &a) {
-    constexpr int kThreads = P::kThreads, kTurns = P::kTurns;
-    constexpr int kWarps = kThreads / 32, kStep = kThreads * 8;
-    __shared__ float partial[kWarps * kTurns];
+    constexpr int kWarps = P::kThreads / 32, kStep = P::kThreads * 8;
+    __shared__ float partial[kWarps * P::kTurns];
     const int n = a.Cols, begin = threadIdx.x * 8;
     const bool whole = n % 8 == 0;
     const size_t row = size_t(blockIdx.x) * n;
-    uint4 x[kTurns] = {}, before[kTurns] = {};
-    atlas::f32x8 scale[kTurns] = {};
+    uint4 x[P::kTurns] = {}, before[P::kTurns] = {};
+    atlas::f32x8 scale[P::kTurns] = {};
     atlas::release_next();
 #pragma unroll
-    for (int t = 0; t < kTurns; t++)
+    for (int t = 0; t < P::kTurns; t++)
         if (begin + t * kStep < n) scale[t] = atlas::scales(a.Scale + begin + t * kStep, n - begin - t * kStep, whole);  // weights: no kernel writes them
     atlas::wait_for_previous();
 #pragma unroll
-    for (int t = 0; t < kTurns; t++) {
+    for (int t = 0; t < P::kTurns; t++) {
         const int c = begin + t * kStep;
         if (c >= n) continue;
         x[t] = atlas::load8_fresh(a.In + row + c, n - c, whole);
@@ -60,11 +59,11 @@ __device__ void rmsnorm(const atlas_RMSNorm &a) {
         return squares;
     };
 #pragma unroll
-    for (int t = 0; t < kTurns; t++) {
+    for (int t = 0; t < P::kTurns; t++) {
         const int c = begin + t * kStep;
         if (a.Residual && c < n) x[t] = add(x[t], before[t], c);
         float squares = square(x[t], 0);
-        if (t == kTurns - 1)
+        if (t == P::kTurns - 1)
             for (int d = c + kStep; d < n; d += kStep) {
                 uint4 y = atlas::load8_raw(a.In + row + d, n - d, whole);
                 if (a.Residual) y = add(y, atlas::load8_raw(a.Residual + row + d, n - d, whole), d);
@@ -76,7 +75,7 @@ __device__ void rmsnorm(const atlas_RMSNorm &a) {
     __syncthreads();
     float sum = 0;
 #pragma unroll
-    for (int w = 0; w < kWarps * kTurns; w++) sum += partial[w];
+    for (int w = 0; w < kWarps * P::kTurns; w++) sum += partial[w];
     const float inverse = rsqrtf(sum / n + a.Eps);
     const atlas_act *in = a.Residual ? a.Residual : a.In;
     const auto finish = [&](uint4 raw, const atlas::f32x8 &scale, int c) {
@@ -86,7 +85,7 @@ __device__ void rmsnorm(const atlas_RMSNorm &a) {
         atlas::store8(a.Out + row + c, y, n - c, whole);
     };
 #pragma unroll
-    for (int t = 0; t < kTurns; t++)
+    for (int t = 0; t < P::kTurns; t++)
         if (begin + t * kStep < n) finish(x[t], scale[t], begin + t * kStep);
-    for (int c = begin + kTurns * kStep; c < n; c += kStep) finish(atlas::load8_raw(in + row + c, n - c, whole), atlas::scales(a.Scale + c, n - c, whole), c);
+    for (int c = begin + P::kTurns * kStep; c < n; c += kStep) finish(atlas::load8_raw(in + row + c, n - c, whole), atlas::scales(a.Scale + c, n - c, whole), c);
 }

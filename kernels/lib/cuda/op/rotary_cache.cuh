@@ -32,17 +32,16 @@ struct pairs {
 
 template <class P>
 __device__ void rotary_cache(const atlas_RotaryCache &a) {
-    constexpr int kThreads = P::kThreads, kMaxDim = P::kMaxDim, kPerLane = P::kPerLane;
     using namespace atlas::rotary;
-    constexpr int kLanes = kMaxDim < 256 ? kMaxDim / 8 : 32, kTurns = kMaxDim / 8 / kLanes, kHeads = kThreads / kLanes;
-    static_assert(kLanes * kTurns * 8 == kMaxDim && 32 % kLanes == 0 && kThreads % 32 == 0, "whole warps, heads within one");
+    constexpr int kLanes = P::kMaxDim < 256 ? P::kMaxDim / 8 : 32, kTurns = P::kMaxDim / 8 / kLanes, kHeads = P::kThreads / kLanes;
+    static_assert(kLanes * kTurns * 8 == P::kMaxDim && 32 % kLanes == 0 && P::kThreads % 32 == 0, "whole warps, heads within one");
     const int dim = a.HeadDim, all = a.Heads + 2 * a.KVHeads, begin = threadIdx.x % kLanes * 8;
     const size_t row = blockIdx.x;
     const pairs p = {a.Pairs, a.Pairing == ATLAS_PAIR_HALF};
     const bool aligned = dim % 8 == 0, whole = aligned && p.half && a.Pairs % 8 == 0;
     const float *angles = a.Angles + row * 2 * a.Pairs;
     atlas::release_next();
-    for (int i = threadIdx.x * 32; i < dim; i += kThreads * 32) {  // weights: no kernel writes them
+    for (int i = threadIdx.x * 32; i < dim; i += P::kThreads * 32) {  // weights: no kernel writes them
         if (a.QNorm) atlas::prefetch(a.QNorm + i);
         if (a.KNorm) atlas::prefetch(a.KNorm + i);
     }
@@ -62,8 +61,8 @@ __device__ void rotary_cache(const atlas_RotaryCache &a) {
             if (p.turns(d + i) && d + i < dim) cosine[j].v[i] = angles[p.angle(d + i)], sine[j].v[i] = angles[a.Pairs + p.angle(d + i)];
     }
 #pragma unroll 2
-    for (int k = 0; k < kPerLane; k++) {
-        const int h = (blockIdx.y * kPerLane + k) * kHeads + threadIdx.x / kLanes;
+    for (int k = 0; k < P::kPerLane; k++) {
+        const int h = (blockIdx.y * P::kPerLane + k) * kHeads + threadIdx.x / kLanes;
         const bool there = h < all, query = h < a.Heads, value = h >= a.Heads + a.KVHeads;
         const float *norm = value || !there ? nullptr : query ? a.QNorm : a.KNorm;
         atlas_act *data = a.QKV + (row * all + h) * dim;

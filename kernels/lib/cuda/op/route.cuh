@@ -304,10 +304,9 @@ __device__ void route_pick(const atlas_Route &a, void *scratch) {
 
 template <class P>
 __device__ void route_place(const atlas_Route &a, const void *scratch) {
-    constexpr int kThreads = P::kThreads, kPerLane = P::kPerLane, kRows = P::kRows;
     using namespace atlas::routing;
-    constexpr int kExperts = 32 * kPerLane, kParts = kThreads / kExperts;
-    static_assert(kThreads % kExperts == 0, "a thread per expert");
+    constexpr int kExperts = 32 * P::kPerLane, kParts = P::kThreads / kExperts;
+    static_assert(P::kThreads % kExperts == 0, "a thread per expert");
     __shared__ uint32_t masks[kExperts];
     __shared__ int before[kExperts], total[kExperts];
     const int e = threadIdx.x % kExperts, part = threadIdx.x / kExperts, chunks = gridDim.x;
@@ -328,12 +327,12 @@ __device__ void route_place(const atlas_Route &a, const void *scratch) {
         }
     atomicAdd(&before[e], mine), atomicAdd(&total[e], sum);
     __syncthreads();
-    const atlas::scan s = atlas::block_scan<kThreads>(part == 0 ? total[e] : 0);
+    const atlas::scan s = atlas::block_scan<P::kThreads>(part == 0 ? total[e] : 0);
     if (part == 0 && e < a.Experts) {
         before[e] += s.before;
         if (blockIdx.x == 0) a.Starts[e] = s.before;
     }
     if (blockIdx.x == 0 && threadIdx.x == 0) a.Starts[a.Experts] = s.total;
     __syncthreads();
-    place<kThreads>(a, blockIdx.x * kRows, min(kRows, a.Rows - int(blockIdx.x) * kRows), masks, before);
+    place<P::kThreads>(a, blockIdx.x * P::kRows, min(P::kRows, a.Rows - int(blockIdx.x) * P::kRows), masks, before);
 }

@@ -162,15 +162,15 @@ struct search {
 
 template <class P>
 __device__ void sample(const atlas_Sample &a, void *scratch = nullptr) {
-    constexpr int kThreads = P::kThreads, kBlocks = P::kCluster;
     constexpr bool kKeeps = P::kShared > 0;
     using namespace atlas::sampling;
+    if constexpr (kKeeps) static_assert(atlas::shared_memory<P::kShared, span_of<P::kCluster>(P::kVocab) * 4>::kFits);
     extern __shared__ __align__(16) float memory[];
     __shared__ shared s;
-    const int span = span_of<kBlocks>(a.Vocab), rank = blockIdx.x, n = blockIdx.y, begin = rank * span, count = max(min(a.Vocab - begin, span), 0);
-    float *z = kKeeps ? memory : static_cast<float *>(scratch) + (size_t(n) * kBlocks + rank) * span;
+    const int span = span_of<P::kCluster>(a.Vocab), rank = blockIdx.x, n = blockIdx.y, begin = rank * span, count = max(min(a.Vocab - begin, span), 0);
+    float *z = kKeeps ? memory : static_cast<float *>(scratch) + (size_t(n) * P::kCluster + rank) * span;
     atlas::release_next();
-    for (int i = threadIdx.x; i < kBins; i += kThreads) {
+    for (int i = threadIdx.x; i < kBins; i += P::kThreads) {
         s.count[i] = 0, s.bin_count[i] = s.bin_mass[i] = 0;
         for (int p = 0; p < 3; p++) s.part[p][i] = 0;
     }
@@ -184,23 +184,23 @@ __device__ void sample(const atlas_Sample &a, void *scratch = nullptr) {
     const uint32_t *mask = a.Mask ? a.Mask + size_t(n) * ((a.Vocab + 31) / 32) : nullptr;
     // Four logits that stand together are one thread's, so that edits keep their order without a barrier.
     if (a.Vocab % 4) {
-        for (int i = threadIdx.x * 4; i < count; i += kThreads * 4)
+        for (int i = threadIdx.x * 4; i < count; i += P::kThreads * 4)
             for (int j = i; j < min(i + 4, count); j++) z[j] = in[j];
     } else if (kKeeps) {
-        for (int i = threadIdx.x * 4; i < count; i += kThreads * 4) atlas::copy_async(__cvta_generic_to_shared(z + i), in + i, true);
+        for (int i = threadIdx.x * 4; i < count; i += P::kThreads * 4) atlas::copy_async(__cvta_generic_to_shared(z + i), in + i, true);
         atlas::commit_copies();
         atlas::wait_copies<0>();
     } else {
-        for (int i = threadIdx.x * 4; i < count; i += kThreads * 4) *reinterpret_cast<float4 *>(z + i) = *reinterpret_cast<const float4 *>(in + i);
+        for (int i = threadIdx.x * 4; i < count; i += P::kThreads * 4) *reinterpret_cast<float4 *>(z + i) = *reinterpret_cast<const float4 *>(in + i);
     }
     for (int e = edits; e < edits_end; e++) {
         const int64_t i = int64_t(a.EditToken[e]) - begin;
-        if (i < 0 || i >= count || i / 4 % kThreads != threadIdx.x) continue;
+        if (i < 0 || i >= count || i / 4 % P::kThreads != threadIdx.x) continue;
         const float x = __fadd_rn(z[i], a.EditBias[e]);
         z[i] = __fadd_rn(x > 0 ? __fdiv_rn(x, a.EditFactor[e]) : __fmul_rn(x, a.EditFactor[e]), a.EditOffset[e]);
     }
     best top = {-INFINITY, 1 << 30};
-    for (int g = threadIdx.x; g < span / 4; g += kThreads) {
+    for (int g = threadIdx.x; g < span / 4; g += P::kThreads) {
         const float4 v = reinterpret_cast<const float4 *>(z)[g];
         float x[4] = {v.x, v.y, v.z, v.w};
 #pragma unroll
@@ -215,22 +215,22 @@ __device__ void sample(const atlas_Sample &a, void *scratch = nullptr) {
     for (int d = 16; d; d /= 2) top = better(top, {__shfl_xor_sync(atlas::kAllLanes, top.z, d), __shfl_xor_sync(atlas::kAllLanes, top.id, d)});
     if (atlas::lane() == 0) s.part_best[atlas::warp()] = top;
     __syncthreads();
-    if (threadIdx.x < kBlocks) {
-        for (int w = 0; w < kThreads / 32; w++) top = better(top, s.part_best[w]);
+    if (threadIdx.x < P::kCluster) {
+        for (int w = 0; w < P::kThreads / 32; w++) top = better(top, s.part_best[w]);
         atlas::store_peer(atlas::address_in(__cvta_generic_to_shared(&s.tops[rank]), threadIdx.x), float2{top.z, __int_as_float(top.id)});
     }
     atlas::sync_cluster();
     top = s.tops[0];
-    for (int b = 1; b < kBlocks; b++) top = better(top, s.tops[b]);
+    for (int b = 1; b < P::kCluster; b++) top = better(top, s.tops[b]);
     if (top.z == -INFINITY || !(temperature > 0)) {
         if (rank == 0 && threadIdx.x == 0) a.Out[n] = top.z == -INFINITY ? -1 : top.id;
         return;
     }
-    row<kThreads, kBlocks> r = {s, z, span, begin, rank, top.z, fminf(1.0f / temperature, FLT_MAX)};
+    row<P::kThreads, P::kCluster> r = {s, z, span, begin, rank, top.z, fminf(1.0f / temperature, FLT_MAX)};
     r.fill_bins(temperature, a.MinP[n], top.z);
     if (rank) return r.work();
     const bool by_count = a.TopK[n] > 0 && a.TopK[n] < a.Vocab, by_mass = a.TopP[n] < 1;
-    search<kThreads, kBlocks> find = {r, s};
+    search<P::kThreads, P::kCluster> find = {r, s};
     uint64_t kept = find.begin(by_count || by_mass);
     if (by_count) kept = min(kept, find.mass_to(true, a.TopK[n] - 1));
     if (by_mass) {

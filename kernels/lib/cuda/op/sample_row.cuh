@@ -10,7 +10,7 @@ namespace atlas::sampling {
 constexpr int kBins = 512, kBinsPerNat = 16, kDigits = 256, kListed = 512;
 
 template <int kBlocks>
-__device__ int span_of(int vocab) {
+__host__ __device__ constexpr int span_of(int vocab) {
     return (vocab + kBlocks * 4 - 1) / (kBlocks * 4) * 4;
 }
 

@@ -8,8 +8,8 @@
 // kNorm: rows are normalised first (at most 4096 columns). kGate: a strip of gates and that of the same outputs' other factor
 // at a time, and SwiGLU of both. kAdd: sums are added to what is there.
 //
-// Grid (any); kTeams·288 threads, kTeams·256 + 32 where not kResident. Dynamic shared memory: eight<…>::kShared, and where
-// kResident Rows·(128·(Cols/64 rounded up) + 16) more, by fixed.cuh 160·(Cols/64 rounded up) + 272, by half.cuh 132·… + 16; otherwise Cols % 8 == 0. Ask for so much
+// Grid (any); kTeams·288 threads, kTeams·256 + 32 where not kResident. Dynamic shared memory: eight<…>::kTaken<Cols>. Where
+// not kResident Cols % 8 == 0. Ask for so much
 // that no more blocks fit a multiprocessor than the grid has for each: where the kernel before still runs, the scheduler would give some
 // two shares and others none. By fixed.cuh Cols % 32 == 0, by half.cuh Cols % 16 == 0.
 #pragma once
@@ -39,6 +39,13 @@ struct eight {
     static constexpr int kZerosAt = (kBarriersAt + (2 * kRings * kStages + 4 * kTeams) * 8 + 127) / 128 * 128;
     static constexpr int kZeros = kSpreads && !unit_t::kRaw ? kUnits * 1024 : 0, kStagesAt = kZerosAt + kZeros;  // what spread_product reads as zeros
     static constexpr int kStage = (kRowsAt + (kResident ? 0 : kRows * kPitch) + 127) / 128 * 128, kShared = kStagesAt + kRings * kStages * kStage;
+    static constexpr int factor_bytes() {  // of 64 columns of a row that is made
+        if constexpr (kMakes) return product_t::form::kUnitFactors;
+        return 0;
+    }
+    // With rows of so many columns, where they stay; fixed.cuh reads a little further.
+    template <int kCols>
+    static constexpr int kTaken = kShared + (kResident ? kRows * ((kCols + 63) / 64 * 128 + 16) + (kCols + 63) / 64 * factor_bytes() + (kMakes && !unit_t::kRaw ? 256 : 0) : 0);
     static constexpr bool kLate = kResident && kRows > 1 && kScheme != ATLAS_SCHEME_BF16;  // the next kernel's weights would stand in front of rows
     static_assert(kEarly >= 1 && kEarly <= kStages && (kResident || kEarly == kStages), "stages on their way at a time");
     static_assert(kRows >= 1 && kRows <= 8 && kStrips <= 8, "columns of a product; a strip for each warp");

@@ -36,26 +36,25 @@ __device__ inline strip_weights start_rows(const atlas_Weight &w, int expert, in
 // Block (W.Rows/2/8, tile): eight gates and the eight ups that belong to them are one strip; kWarps warps share out columns.
 template <class P>
 __device__ void expert_up(const atlas_ExpertUp &a) {
-    constexpr int kWarps = P::kWarps, kTiles = P::kTiles;
-    __shared__ atlas::strip_sums<kWarps, kTiles> sums;
+    __shared__ atlas::strip_sums<P::kWarps, P::kTiles> sums;
     const int half = a.W.Rows / 2, total = a.Rows * a.TopK, first = blockIdx.x * 8;
     atlas::release_next();
     atlas::wait_for_previous();
-    const atlas::pick_tile tile = atlas::find_picks<kWarps * 32>(a.Starts, a.W.Count, total, 8 * kTiles, blockIdx.y);
+    const atlas::pick_tile tile = atlas::find_picks<P::kWarps * 32>(a.Starts, a.W.Count, total, 8 * P::kTiles, blockIdx.y);
     if (tile.expert < 0) return;
     const int n = min(first + atlas::lane() / 4, half - 1);
     atlas::strip_weights weights = atlas::start_rows(a.W, tile.expert, n, half + n);
     weights.load(atlas::warp());
-    atlas::strip_rows<kTiles> rows;
+    atlas::strip_rows<P::kTiles> rows;
 #pragma unroll
-    for (int j = 0; j < kTiles; j++) {
+    for (int j = 0; j < P::kTiles; j++) {
         const int s = tile.begin + j * 8 + atlas::lane() / 4, pick = s < tile.end ? a.Order[s] : -1;
         rows.row[j] = pick >= 0 && pick < total ? a.In + size_t(pick / a.TopK) * a.W.Cols : nullptr;
     }
-    float c[kTiles][4] = {};
-    atlas::multiply_strip<kTiles>(weights, rows, a.W.Cols, atlas::warp(), kWarps, c);
+    float c[P::kTiles][4] = {};
+    atlas::multiply_strip<P::kTiles>(weights, rows, a.W.Cols, atlas::warp(), P::kWarps, c);
     sums.put(c);
-    for (int i = threadIdx.x; i < kTiles * 64; i += kWarps * 32) {
+    for (int i = threadIdx.x; i < P::kTiles * 64; i += P::kWarps * 32) {
         const int out = first + atlas::strip_row(i % 64), s = tile.begin + i / 64 * 8 + atlas::strip_column(i % 64);
         if (out >= half || s >= tile.end) continue;
         const int pick = a.Order[s];
@@ -69,26 +68,25 @@ __device__ void expert_up(const atlas_ExpertUp &a) {
 // Block (W.Rows/(16·kWarps), tile): a warp makes 16 outputs of the tile's picks, f32, in scratch [Rows·TopK,W.Rows].
 template <class P>
 __device__ void expert_down_picks(const atlas_ExpertDown &a, void *scratch) {
-    constexpr int kWarps = P::kWarps, kTiles = P::kTiles;
-    const int total = a.Rows * a.TopK, first = (blockIdx.x * kWarps + atlas::warp()) * 16;
+    const int total = a.Rows * a.TopK, first = (blockIdx.x * P::kWarps + atlas::warp()) * 16;
     float *products = static_cast<float *>(scratch);
     atlas::release_next();
     atlas::wait_for_previous();
-    const atlas::pick_tile tile = atlas::find_picks<kWarps * 32>(a.Starts, a.W.Count, total, 8 * kTiles, blockIdx.y);
+    const atlas::pick_tile tile = atlas::find_picks<P::kWarps * 32>(a.Starts, a.W.Count, total, 8 * P::kTiles, blockIdx.y);
     if (tile.expert < 0 || first >= a.W.Rows) return;
     const int low = first + atlas::lane() / 4;
     atlas::strip_weights weights = atlas::start_rows(a.W, tile.expert, low, low + 8);
     weights.load(0);
-    atlas::strip_rows<kTiles> rows;
+    atlas::strip_rows<P::kTiles> rows;
 #pragma unroll
-    for (int j = 0; j < kTiles; j++) {
+    for (int j = 0; j < P::kTiles; j++) {
         const int s = tile.begin + j * 8 + atlas::lane() / 4, pick = s < tile.end ? a.Order[s] : -1;
         rows.row[j] = pick >= 0 && pick < total ? a.In + size_t(pick) * a.W.Cols : nullptr;
     }
-    float c[kTiles][4] = {};
-    atlas::multiply_strip<kTiles>(weights, rows, a.W.Cols, 0, 1, c);
+    float c[P::kTiles][4] = {};
+    atlas::multiply_strip<P::kTiles>(weights, rows, a.W.Cols, 0, 1, c);
 #pragma unroll
-    for (int j = 0; j < kTiles; j++)
+    for (int j = 0; j < P::kTiles; j++)
 #pragma unroll
         for (int r = 0; r < 4; r++) {
             const int i = r * 32 + atlas::lane(), out = first + atlas::strip_row(i), s = tile.begin + j * 8 + atlas::strip_column(i);

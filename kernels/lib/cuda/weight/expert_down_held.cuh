@@ -11,11 +11,9 @@
 
 template <class P, typename Args>
 __device__ void expert_down_held(const Args &a) {
-    constexpr atlas_Scheme kScheme = P::kScheme;
-    constexpr int kUnits = P::kUnits, kReady = P::kReady;
     using namespace atlas;
     constexpr int kPicks = 8;
-    __shared__ __align__(16) uint8_t rows[16][kUnits * 128];
+    __shared__ __align__(16) uint8_t rows[16][P::kUnits * 128];
     __shared__ float products[2][kPicks][16], weights[kPicks], scales[kPicks][16];
     __shared__ int experts[kPicks];
     const atlas_Weight &w = a.W;
@@ -24,11 +22,11 @@ __device__ void expert_down_held(const Args &a) {
         const int id = pick < total ? __ldcg(a.IDs + pick) : -1;
         return id < w.Count ? id : -1;
     };
-    held_units<kScheme, kUnits, kReady> held;
+    held_units<P::kScheme, P::kUnits, P::kReady> held;
     const auto load = [&](int expert) {
         held.load(w, expert, blockIdx.x, expert >= 0 && begin < end, [&](int i) { return min(begin + i, end - 1); });
         const int n = blockIdx.x * 16 + lane() % 16;
-        if (half == 0 && lane() < 16) scales[pick][lane()] = expert >= 0 && n < w.Rows ? row_scale(w, expert, n) * unit<kScheme>::kFactor : 0.0f;
+        if (half == 0 && lane() < 16) scales[pick][lane()] = expert >= 0 && n < w.Rows ? row_scale(w, expert, n) * unit<P::kScheme>::kFactor : 0.0f;
         held.decode();
     };
     // Mostly the router has ended long before the kernel before this one has: its picks are there already. If they were not,
@@ -40,21 +38,21 @@ __device__ void expert_down_held(const Args &a) {
     const uint32_t at = shared_address(rows[warp()]);
     const int now = read(), chunks = (end - begin) * 8;
     const float weight = pick < total ? __ldcg(a.Weights + pick) : 0.0f;
-    uint4 x[(kUnits + 3) / 4];
+    uint4 x[(P::kUnits + 3) / 4];
 #pragma unroll
-    for (int i = 0; i < (kUnits + 3) / 4; i++)
+    for (int i = 0; i < (P::kUnits + 3) / 4; i++)
         if (pick < total && lane() + i * 32 < chunks) x[i] = __ldcg(reinterpret_cast<const uint4 *>(a.In + size_t(pick) * w.Cols + begin * 64) + lane() + i * 32);
     const int n = blockIdx.x * 16 + threadIdx.x;
     atlas_act there = {};
     if (kAddsTo<Args> && threadIdx.x < 16 && n < w.Rows) there = a.Out[n];
     if (now != expert) load(now);
 #pragma unroll
-    for (int i = 0; i < (kUnits + 3) / 4; i++)
+    for (int i = 0; i < (P::kUnits + 3) / 4; i++)
         if (lane() + i * 32 < chunks) store_shared(at + (lane() + i * 32) * 16, x[i]);
     __syncwarp();
     float c[4] = {};
 #pragma unroll
-    for (int i = 0; i < kUnits; i++) {
+    for (int i = 0; i < P::kUnits; i++) {
         if (begin + i >= end || pick >= total) break;
         uint32_t x[2][4];
         load_matrices(x[0], at + i * 128 + lane() / 8 * 16), load_matrices(x[1], at + i * 128 + 64 + lane() / 8 * 16);

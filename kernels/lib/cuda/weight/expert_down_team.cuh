@@ -32,20 +32,18 @@ struct expert_down_team_shape {
 // Sixteen outputs at a time; a warp multiplies half of the columns of every eighth tile.
 template <class P, typename Args>
 __device__ void expert_down_team(const Args &a) {
-    constexpr atlas_Scheme kScheme = P::kScheme;
-    constexpr int kRows = P::kRows, kUnits = P::kUnits, kRing = P::kRing, kAhead = P::kAhead, kPool = P::kPool;
-    constexpr bool kSpreads = P::kSpreads;
     using namespace atlas;
-    using shape = expert_down_team_shape<kScheme, kRows, kUnits, kRing, kAhead, kPool, kSpreads>;
-    using unit_t = unit<kScheme>;
-    using product_t = few_product<kScheme, 1, kSpreads>;
+    using shape = expert_down_team_shape<P::kScheme, P::kRows, P::kUnits, P::kRing, P::kAhead, P::kPool, P::kSpreads>;
+    static_assert(launched<P, shape::kThreads, shape::kShared>::kFits);
+    using unit_t = unit<P::kScheme>;
+    using product_t = few_product<P::kScheme, 1, P::kSpreads>;
     constexpr int kThreads = shape::kWarps * 32, kStep = shape::kWarps / 2, kUnit = unit_t::kBytes;
-    constexpr bool kBlocks = kScheme == ATLAS_SCHEME_F8BLOCK;  // scales are wanted early
+    constexpr bool kBlocks = P::kScheme == ATLAS_SCHEME_F8BLOCK;  // scales are wanted early
     static_assert(unit_t::kPitch == kUnit, "a strip is one piece");
     constexpr int kCheckers = 64 + (kBlocks ? kThreads : 0);
     const atlas_Weight &w = a.W;
     const int total = min(a.Rows * a.TopK, shape::kPicks), strips = (w.Rows + 15) / 16, units = (w.Cols + 63) / 64, pitch = units * 128 + 16;
-    const int slot_bytes = units * kUnit, slots = min(kRing / slot_bytes, shape::kMostSlots);
+    const int slot_bytes = units * kUnit, slots = min(P::kRing / slot_bytes, shape::kMostSlots);
     const uint32_t memory = shared_address(strip_shared), rows_at = memory + shape::kRowsAt, full_at = memory + shape::kBarriersAt, empty_at = full_at + shape::kMostSlots * 8;
     const uint32_t checked_at = empty_at + shape::kMostSlots * 8;  // whether the first list was right
     typename shape::table &table = *reinterpret_cast<typename shape::table *>(strip_shared + shape::kTableAt);
@@ -83,7 +81,7 @@ __device__ void expert_down_team(const Args &a) {
         const auto begin = [&](int expert, int phase) {
             table.list.make(expert, lane(), lane() * pitch);
             __syncwarp();
-            const int count = strip < strips ? min(slots, table.list.count) : 0, first = min(kAhead, count);
+            const int count = strip < strips ? min(slots, table.list.count) : 0, first = min(P::kAhead, count);
             if (lane() < first) copy(lane(), strip, lane());
             if (phase == 0) table.experts[lane()] = expert;
             __syncwarp();
@@ -93,7 +91,7 @@ __device__ void expert_down_team(const Args &a) {
                 arrive_named<kThreads + 32>(shape::kListedAgain);
 #pragma unroll 1
             for (int tile = first; tile < count; tile++) {
-                wait_barrier(full_at + (tile - kAhead) * 8, phase);
+                wait_barrier(full_at + (tile - P::kAhead) * 8, phase);
                 if (elected()) copy(tile, strip, tile);
             }
             return count;
@@ -126,12 +124,12 @@ __device__ void expert_down_team(const Args &a) {
     const typename product_t::lines lines(rows_at + begin * 128, zeros);
     const uint32_t own = memory + begin * kUnit, codes_at = held(own + product_t::codes_at()), scales_at = held(own + product_t::scales_at());
     float *const products = reinterpret_cast<float *>(strip_shared + shape::kProductsAt), *const factors = products + 2 * shape::kProducts;
-    block_scales<kScheme> scales;
+    block_scales<P::kScheme> scales;
     const auto load_scales = [&](int strip, int tile) {
         if constexpr (kBlocks)
             if (strip < strips && tile < table.list.count) scales.load(w, table.list.tiles[tile].expert, strip, begin, end);
     };
-    if (kSpreads && threadIdx.x < kUnits * 8) store_shared(zeros + threadIdx.x * 16, {});
+    if (P::kSpreads && threadIdx.x < P::kUnits * 8) store_shared(zeros + threadIdx.x * 16, {});
     zero_tails<kThreads>(rows_at, total, pitch, w.Cols);
     if constexpr (kBlocks) {
         sync_named<kCheckers>(shape::kListed);
@@ -161,7 +159,7 @@ __device__ void expert_down_team(const Args &a) {
 #pragma unroll 1
         for (; tile < count; skip(kStep)) {
             const auto &now = table.list.tiles[tile];
-            const block_scales<kScheme> blocks = scales;
+            const block_scales<P::kScheme> blocks = scales;
             const int of = now.expert;
             load_scales(tile + kStep < count ? strip : strip + gridDim.x, tile + kStep < count ? tile + kStep : left);
             const uint32_t codes = codes_at + slot * slot_bytes, weight_scales = scales_at + slot * slot_bytes;
@@ -171,14 +169,14 @@ __device__ void expert_down_team(const Args &a) {
             wait_barrier(empty_at + slot * 8, phase ^ table.flip ^ 1);
             wait_barrier(full_at + slot * 8, phase);
 #pragma unroll 1
-            for (int at = 0; at < end - begin; at += kUnits, x = x.moved(kUnits * 128)) {
+            for (int at = 0; at < end - begin; at += P::kUnits, x = x.moved(P::kUnits * 128)) {
                 const auto block = [&](int, int i) { return blocks.of(w, of, strip, begin, begin + at + i); };
                 const int columns = w.Cols - (begin + at) * 64;
-                product_t p[kUnits];
-                if (at + kUnits <= end - begin) {
+                product_t p[P::kUnits];
+                if (at + P::kUnits <= end - begin) {
 #pragma unroll
-                    for (int i = 0; i < kUnits; i++) p[i].load(codes + (at + i) * kUnit, weight_scales + (at + i) * kUnit, 0, x, i * 128);
-                    product_t::template multiply<kUnits>(p, x, 128, columns, block, c);
+                    for (int i = 0; i < P::kUnits; i++) p[i].load(codes + (at + i) * kUnit, weight_scales + (at + i) * kUnit, 0, x, i * 128);
+                    product_t::template multiply<P::kUnits>(p, x, 128, columns, block, c);
                 } else {
 #pragma unroll 1
                     for (int i = 0; at + i < end - begin; i++) {

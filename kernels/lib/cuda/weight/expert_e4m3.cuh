@@ -69,49 +69,49 @@ __device__ void quantise_down(const atlas_ExpertDown &a, void *scratch) {
 
 template <class P>
 __device__ void expert_up_e4m3(const atlas_ExpertUp &a, void *scratch) {
-    constexpr int kRows = P::kRows, kStages = P::kStages;
-    using pipe_t = atlas::e4m3_pipe<kRows, kStages>;
-    constexpr int kHalf = atlas::kHalfSums<kRows>;
+    using pipe_t = atlas::e4m3_pipe<P::kRows, P::kStages>;
+    static_assert(atlas::launched<P, pipe_t::kThreads, atlas::expert_up_e4m3_shared<P::kRows, P::kStages>>::kFits);
+    constexpr int kHalf = atlas::kHalfSums<P::kRows>;
     __shared__ atlas::pick_tiles tiles;
     const atlas::e4m3_list in(scratch, a.Rows, a.W.Cols);
     const int half = a.W.Rows / 2, total = a.Rows * a.TopK, strips = half / 16, out_tiles = (strips + 3) / 4;
     atlas::release_next();
     atlas::wait_for_previous();
-    atlas::count_tiles<kRows>(tiles, a.Starts, a.W.Count, total);
+    atlas::count_tiles<P::kRows>(tiles, a.Starts, a.W.Count, total);
     const pipe_t pipe;
     const int work = tiles.first[a.W.Count] * out_tiles;
     if (pipe_t::copies()) {
         atlas::give_registers<56>();
-        atlas::stage<kStages> now;
+        atlas::stage<P::kStages> now;
         for (int i = blockIdx.x; i < work; i += gridDim.x) {
-            const atlas::picks at = atlas::find_tile<kRows>(tiles, a.Starts, a.W.Count, total, i / out_tiles);
+            const atlas::picks at = atlas::find_tile<P::kRows>(tiles, a.Starts, a.W.Count, total, i / out_tiles);
             const int first = i % out_tiles * 4;
             const auto strip = [&](int s) {  // four gates, then four ups
                 return first + s % 4 < strips ? atlas::frag<ATLAS_SCHEME_F8BLOCK>::strip(a.W, at.expert, s / 4 * strips + first + s % 4) : nullptr;
             };
-            atlas::gather_e4m3<kRows>(pipe, now, in, at, strip, 2 * min(4, strips - first), [&](int s) {
+            atlas::gather_e4m3<P::kRows>(pipe, now, in, at, strip, 2 * min(4, strips - first), [&](int s) {
                 const int pick = a.Order[s];
                 return pick >= 0 && pick < total ? pick / a.TopK : -1;
             });
         }
     } else {
         atlas::take_registers<224>();
-        atlas::stage<kStages> now;
+        atlas::stage<P::kStages> now;
         const bool whole = reinterpret_cast<uintptr_t>(a.Out) % 16 == 0;
         const int t = atlas::lane() % 4, g = atlas::lane() / 4, team = pipe_t::team();
         float *exchange = reinterpret_cast<float *>(atlas::wide_shared + pipe_t::kShared) + threadIdx.x % 128;
         float *sent = exchange + team * kHalf * 128, *got = exchange + (1 - team) * kHalf * 128;
         for (int i = blockIdx.x; i < work; i += gridDim.x) {
-            const atlas::picks at = atlas::find_tile<kRows>(tiles, a.Starts, a.W.Count, total, i / out_tiles);
+            const atlas::picks at = atlas::find_tile<P::kRows>(tiles, a.Starts, a.W.Count, total, i / out_tiles);
             const int strip = i % out_tiles * 4 + atlas::warp() % 4, first = strip * 16;
             const float *scales = strip < strips ? atlas::strip_scales<ATLAS_SCHEME_F8BLOCK>(a.W, at.expert, team * strips + strip) : nullptr;
-            float sum[kRows / 2];
-            atlas::multiply_e4m3_strip<kRows>(pipe, now, a.W.Cols / 128, scales, sum);
+            float sum[P::kRows / 2];
+            atlas::multiply_e4m3_strip<P::kRows>(pipe, now, a.W.Cols / 128, scales, sum);
             float factor[2];  // of outputs first+g and first+g+8
 #pragma unroll
             for (int h = 0; h < 2; h++) factor[h] = strip < strips ? atlas::row_scale(a.W, at.expert, team * half + first + g + h * 8) : 0.0f;
 #pragma unroll
-            for (int i = 0; i < kRows / 2; i++) sum[i] *= factor[i / 2 % 2];
+            for (int i = 0; i < P::kRows / 2; i++) sum[i] *= factor[i / 2 % 2];
             // Gates and ups of half of the rows for each team.
             atlas::sync_named<256>(1);  // what was sent before has been read
 #pragma unroll
@@ -124,7 +124,7 @@ __device__ void expert_up_e4m3(const atlas_ExpertUp &a, void *scratch) {
             }
             if (strip >= strips) continue;
 #pragma unroll
-            for (int j = 0; j < kRows / 16; j += 2) {
+            for (int j = 0; j < P::kRows / 16; j += 2) {
                 uint32_t u[4];
 #pragma unroll
                 for (int l = 0; l < 4; l++) {
@@ -132,7 +132,7 @@ __device__ void expert_up_e4m3(const atlas_ExpertUp &a, void *scratch) {
                     u[l] = atlas::transpose_matrix(atlas::narrow(x[0], x[1]));
                 }
                 atlas::transpose_quad(u);
-                const int s = at.begin + team * (kRows / 2) + (j + t / 2) * 8 + g, pick = s < at.end ? a.Order[s] : -1;
+                const int s = at.begin + team * (P::kRows / 2) + (j + t / 2) * 8 + g, pick = s < at.end ? a.Order[s] : -1;
                 if (pick >= 0 && pick < total) atlas::store_outputs(a.Out + size_t(pick) * half + first + t % 2 * 8, u, 8, whole);
             }
         }
@@ -141,43 +141,43 @@ __device__ void expert_up_e4m3(const atlas_ExpertUp &a, void *scratch) {
 
 template <class P>
 __device__ void expert_down_e4m3(const atlas_ExpertDown &a, void *scratch) {
-    constexpr int kRows = P::kRows, kStages = P::kStages;
-    using pipe_t = atlas::e4m3_pipe<kRows, kStages>;
+    using pipe_t = atlas::e4m3_pipe<P::kRows, P::kStages>;
+    static_assert(atlas::launched<P, pipe_t::kThreads, pipe_t::kShared>::kFits);
     __shared__ atlas::pick_tiles tiles;
     const int total = a.Rows * a.TopK, strips = (a.W.Rows + 15) / 16, out_tiles = (strips + 7) / 8;
     float *products = static_cast<float *>(scratch);
     const atlas::e4m3_list in(products + size_t(total) * a.W.Rows, total, a.W.Cols);
     atlas::wait_for_previous();
     atlas::release_next();  // not sooner: expert_down_total reads at once what is older than this kernel
-    atlas::count_tiles<kRows>(tiles, a.Starts, a.W.Count, total);
+    atlas::count_tiles<P::kRows>(tiles, a.Starts, a.W.Count, total);
     const pipe_t pipe;
     const int work = tiles.first[a.W.Count] * out_tiles;
     if (pipe_t::copies()) {
         atlas::give_registers<56>();
-        atlas::stage<kStages> now;
+        atlas::stage<P::kStages> now;
         for (int i = blockIdx.x; i < work; i += gridDim.x) {
-            const atlas::picks at = atlas::find_tile<kRows>(tiles, a.Starts, a.W.Count, total, i / out_tiles);
+            const atlas::picks at = atlas::find_tile<P::kRows>(tiles, a.Starts, a.W.Count, total, i / out_tiles);
             const int first = i % out_tiles * 8;
             const auto strip = [&](int s) { return first + s < strips ? atlas::frag<ATLAS_SCHEME_F8BLOCK>::strip(a.W, at.expert, first + s) : nullptr; };
-            atlas::gather_e4m3<kRows>(pipe, now, in, at, strip, min(8, strips - first), [&](int s) {
+            atlas::gather_e4m3<P::kRows>(pipe, now, in, at, strip, min(8, strips - first), [&](int s) {
                 const int pick = a.Order[s];
                 return pick >= 0 && pick < total ? pick : -1;
             });
         }
     } else {
         atlas::take_registers<224>();
-        atlas::stage<kStages> now;
+        atlas::stage<P::kStages> now;
         const int t = atlas::lane() % 4, g = atlas::lane() / 4;
         for (int i = blockIdx.x; i < work; i += gridDim.x) {
-            const atlas::picks at = atlas::find_tile<kRows>(tiles, a.Starts, a.W.Count, total, i / out_tiles);
+            const atlas::picks at = atlas::find_tile<P::kRows>(tiles, a.Starts, a.W.Count, total, i / out_tiles);
             const int strip = i % out_tiles * 8 + atlas::warp(), n = strip * 16 + g;
-            float sum[kRows / 2];
-            atlas::multiply_e4m3_strip<kRows>(pipe, now, a.W.Cols / 128, atlas::strip_scales<ATLAS_SCHEME_F8BLOCK>(a.W, at.expert, strip), sum);
+            float sum[P::kRows / 2];
+            atlas::multiply_e4m3_strip<P::kRows>(pipe, now, a.W.Cols / 128, atlas::strip_scales<ATLAS_SCHEME_F8BLOCK>(a.W, at.expert, strip), sum);
             float scale[2];  // of outputs n and n+8
 #pragma unroll
             for (int h = 0; h < 2; h++) scale[h] = n + h * 8 < a.W.Rows ? atlas::row_scale(a.W, at.expert, n + h * 8) : 0.0f;
 #pragma unroll
-            for (int j = 0; j < kRows / 4; j++) {  // eight lanes write 32 bytes of a pick
+            for (int j = 0; j < P::kRows / 4; j++) {  // eight lanes write 32 bytes of a pick
                 const int s = at.begin + j / 2 * 8 + t * 2 + j % 2, pick = s < at.end ? a.Order[s] : -1;
                 if (pick < 0 || pick >= total) continue;
                 float *out = products + size_t(pick) * a.W.Rows + n;

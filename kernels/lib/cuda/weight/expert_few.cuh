@@ -94,19 +94,18 @@ __device__ void copy_rows(uint32_t pool, int pitch, const atlas_act *from, int r
 // Sixteen outputs at a time; a warp multiplies half of an expert's columns.
 template <class P, typename Args>
 __device__ void expert_down_few(const Args &a) {
-    constexpr atlas_Scheme kScheme = P::kScheme;
-    constexpr int kRows = P::kRows, kUnits = P::kUnits, kStages = P::kStages, kPool = P::kPool;
     using namespace atlas;
-    using shape = expert_down_few_shape<kScheme, kRows, kUnits, kStages, kPool>;
+    using shape = expert_down_few_shape<P::kScheme, P::kRows, P::kUnits, P::kStages, P::kPool>;
     using ring_t = typename shape::ring_t;
+    static_assert(launched<P, shape::kWarps * 32, shape::kShared>::kFits);
     constexpr int kWarps = shape::kWarps;
     const atlas_Weight &w = a.W;
-    const int total = min(a.Rows * a.TopK, 8 * kRows), strips = (w.Rows + 15) / 16, units = (w.Cols + 63) / 64, pitch = units * 128 + 16;
+    const int total = min(a.Rows * a.TopK, 8 * P::kRows), strips = (w.Rows + 15) / 16, units = (w.Cols + 63) / 64, pitch = units * 128 + 16;
     const uint32_t pool = shared_address(strip_shared + shape::kPoolAt), rows_there = shared_address(strip_shared + shape::kBarriers);
     float *const products = reinterpret_cast<float *>(strip_shared + shape::kProductsAt);
-    ring_t ring(strip_shared + warp() * ring_t::kBytes, strip_shared + shape::kBarriers + 8 + warp() * kStages * 8);
-    const ones<kScheme> one;
-    picked_table<kRows> &table = *reinterpret_cast<picked_table<kRows> *>(strip_shared + shape::kTables);
+    ring_t ring(strip_shared + warp() * ring_t::kBytes, strip_shared + shape::kBarriers + 8 + warp() * P::kStages * 8);
+    const ones<P::kScheme> one;
+    picked_table<P::kRows> &table = *reinterpret_cast<picked_table<P::kRows> *>(strip_shared + shape::kTables);
     const auto part_begin = [&](int item) { return units * (item % 2) / 2; };
     const auto part_end = [&](int item) { return units * (item % 2 + 1) / 2; };
 
@@ -127,18 +126,18 @@ __device__ void expert_down_few(const Args &a) {
     const auto fill = [&]() {
         if (next.strip >= strips) return;
         const int end = part_end(next.item);
-        ring.fill(w, [&](int) { return unit<kScheme>::at(w, table.list[next.item / 2].expert, next.strip, next.u); }, 1, next.u, min(kUnits, end - next.u));
-        if ((next.u += kUnits) >= end) next.item += kWarps, settle();
+        ring.fill(w, [&](int) { return unit<P::kScheme>::at(w, table.list[next.item / 2].expert, next.strip, next.u); }, 1, next.u, min(P::kUnits, end - next.u));
+        if ((next.u += P::kUnits) >= end) next.item += kWarps, settle();
         begun++;
     };
-    block_scales<kScheme> scales;
+    block_scales<P::kScheme> scales;
     const auto load_scales = [&](int strip, int item) {
         if (item < table.count * 2 && strip < strips) scales.load(w, table.list[item / 2].expert, strip, part_begin(item), part_end(item));
     };
     const auto start = [&]() {
         next = {int(blockIdx.x), warp(), 0}, begun = 0;
         settle();
-        for (int s = 0; s < kStages; s++) fill();
+        for (int s = 0; s < P::kStages; s++) fill();
         load_scales(blockIdx.x, warp());
     };
     // Mostly the router has ended long before the kernel before this one has: its picks are there already. If they were not,
@@ -168,14 +167,14 @@ __device__ void expert_down_few(const Args &a) {
         for (int item = warp(); item < table.count * 2; item += kWarps) {
             const picked tile = table.list[item / 2];
             const int begin = part_begin(item), end = part_end(item);
-            const block_scales<kScheme> now = scales;
+            const block_scales<P::kScheme> now = scales;
             load_scales(item + kWarps < table.count * 2 ? strip : strip + gridDim.x, item + kWarps < table.count * 2 ? item + kWarps : warp());
             const row_lanes<1> lanes([&](int r) { return table.order[min(tile.begin + r, tile.end - 1)]; }, pitch);
             float c[1][1][4] = {};
-            for (int at = begin; at < end; at += kUnits) {
+            for (int at = begin; at < end; at += P::kUnits) {
                 const uint8_t *slot = ring.wait();
                 const auto block = [&](int, int i) { return now.of(w, tile.expert, strip, begin, at + i); };
-                multiply_piece<kScheme, 1, 1, kUnits>(one, slot, pool + at * 128, 128, lanes, min(kUnits, end - at), w.Cols - at * 64, block, c);
+                multiply_piece<P::kScheme, 1, 1, P::kUnits>(one, slot, pool + at * 128, 128, lanes, min(P::kUnits, end - at), w.Cols - at * 64, block, c);
                 ring.drop();
                 fill();
             }
@@ -186,7 +185,7 @@ __device__ void expert_down_few(const Args &a) {
             }
         }
         __syncthreads();
-        if (pick < total) products[threadIdx.x] = (products[threadIdx.x] + products[shape::kProducts + threadIdx.x]) * unit_product<kScheme, 1, 1>::kFactor * scale;
+        if (pick < total) products[threadIdx.x] = (products[threadIdx.x] + products[shape::kProducts + threadIdx.x]) * unit_product<P::kScheme, 1, 1>::kFactor * scale;
         __syncthreads();
         if (mine) {
             float sum = 0;

@@ -12,6 +12,7 @@
 template <class P>
 __device__ void expert_up_frag_tile(const atlas_ExpertUp &a) {
     using tile_t = atlas::frag_tile<P::kScheme, 8, 8, false, P::kStages>;
+    static_assert(atlas::launched<P, tile_t::kThreads, tile_t::kShared>::kFits);
     __shared__ atlas::pick_tiles tiles;
     __shared__ atlas::picks at;  // of this tile; registers are scarce
     const int half = a.W.Rows / 2, total = a.Rows * a.TopK, gates = half % 16 ? 3 : 4, outs = gates * 16, out_tiles = (half + outs - 1) / outs;
@@ -50,6 +51,7 @@ __device__ void expert_up_frag_tile(const atlas_ExpertUp &a) {
 template <class P>
 __device__ void expert_down_frag_tile(const atlas_ExpertDown &a, void *scratch) {
     using tile_t = atlas::frag_tile<P::kScheme, 8, 2, false, P::kStages>;
+    static_assert(atlas::launched<P, tile_t::kThreads, tile_t::kShared>::kFits);
     __shared__ atlas::pick_tiles tiles;
     __shared__ atlas::picks at;  // of this tile; registers are scarce
     const int total = a.Rows * a.TopK, out_tiles = (a.W.Rows + tile_t::kOut - 1) / tile_t::kOut;

@@ -31,39 +31,38 @@ __device__ void gather_strips(const Pipe &pipe, Stage &now, const atlas_Weight &
 
 template <class P>
 __device__ void expert_up_frag_wide(const atlas_ExpertUp &a) {
-    constexpr atlas_Scheme kScheme = P::kScheme;
-    constexpr int kRows = P::kRows, kStages = P::kStages;
-    using pipe_t = atlas::frag_pipe<kScheme, 2, kRows, kStages, false>;
-    using layout = atlas::frag<kScheme>;
+    using pipe_t = atlas::frag_pipe<P::kScheme, 2, P::kRows, P::kStages, false>;
+    static_assert(atlas::launched<P, pipe_t::kThreads, pipe_t::kShared>::kFits);
+    using layout = atlas::frag<P::kScheme>;
     __shared__ atlas::pick_tiles tiles;
     const int half = a.W.Rows / 2, total = a.Rows * a.TopK, strips = half / 16, out_tiles = (strips + 7) / 8;
     atlas::release_next();
     atlas::wait_for_previous();
-    atlas::count_tiles<kRows>(tiles, a.Starts, a.W.Count, total);
+    atlas::count_tiles<P::kRows>(tiles, a.Starts, a.W.Count, total);
     const pipe_t pipe;
     const int work = tiles.first[a.W.Count] * out_tiles;
     if (pipe_t::copies()) {
         atlas::give_registers<56>();
-        atlas::stage<kStages> now;
+        atlas::stage<P::kStages> now;
         for (int i = blockIdx.x; i < work; i += gridDim.x) {
-            const atlas::picks at = atlas::find_tile<kRows>(tiles, a.Starts, a.W.Count, total, i / out_tiles);
+            const atlas::picks at = atlas::find_tile<P::kRows>(tiles, a.Starts, a.W.Count, total, i / out_tiles);
             const int first = i % out_tiles * 8;  // of gates, which ups follow
-            atlas::gather_strips<kScheme, kRows, true>(pipe, now, a.W, at, first, strips * layout::strip_bytes(a.W.Cols), 2 * min(8, strips - first), a.In, [&](int s) {
+            atlas::gather_strips<P::kScheme, P::kRows, true>(pipe, now, a.W, at, first, strips * layout::strip_bytes(a.W.Cols), 2 * min(8, strips - first), a.In, [&](int s) {
                 const int pick = a.Order[s];
                 return pick >= 0 && pick < total ? pick / a.TopK : -1;
             });
         }
     } else {
         atlas::take_registers<224>();
-        atlas::stage<kStages> now;
+        atlas::stage<P::kStages> now;
         const bool whole = reinterpret_cast<uintptr_t>(a.Out) % 16 == 0;
         const int t = atlas::lane() % 4, g = atlas::lane() / 4;
         for (int i = blockIdx.x; i < work; i += gridDim.x) {
-            const atlas::picks at = atlas::find_tile<kRows>(tiles, a.Starts, a.W.Count, total, i / out_tiles);
+            const atlas::picks at = atlas::find_tile<P::kRows>(tiles, a.Starts, a.W.Count, total, i / out_tiles);
             const int strip = i % out_tiles * 8 + atlas::warp(), first = strip * 16;
-            const float *const scales[2] = {atlas::strip_scales<kScheme>(a.W, at.expert, strip), atlas::strip_scales<kScheme>(a.W, at.expert, strips + strip)};
-            float c[2][kRows / 2];
-            atlas::multiply_strips<kScheme, kRows>(pipe, now, atlas::tiles64(a.W.Cols), a.W.Cols, scales, c);
+            const float *const scales[2] = {atlas::strip_scales<P::kScheme>(a.W, at.expert, strip), atlas::strip_scales<P::kScheme>(a.W, at.expert, strips + strip)};
+            float c[2][P::kRows / 2];
+            atlas::multiply_strips<P::kScheme, P::kRows>(pipe, now, atlas::tiles64(a.W.Cols), a.W.Cols, scales, c);
             if (strip >= strips) continue;
             float gate[2], up[2];  // factors of outputs first+g and first+g+8
 #pragma unroll
@@ -72,7 +71,7 @@ __device__ void expert_up_frag_wide(const atlas_ExpertUp &a) {
                 up[h] = atlas::row_scale(a.W, at.expert, half + first + g + h * 8);
             }
 #pragma unroll
-            for (int j = 0; j < kRows / 8; j += 2) {
+            for (int j = 0; j < P::kRows / 8; j += 2) {
                 uint32_t u[4];
 #pragma unroll
                 for (int l = 0; l < 4; l++) {
@@ -92,43 +91,42 @@ __device__ void expert_up_frag_wide(const atlas_ExpertUp &a) {
 
 template <class P>
 __device__ void expert_down_frag_wide(const atlas_ExpertDown &a, void *scratch) {
-    constexpr atlas_Scheme kScheme = P::kScheme;
-    constexpr int kRows = P::kRows, kStages = P::kStages;
-    using pipe_t = atlas::frag_pipe<kScheme, 2, kRows, kStages, false>;
+    using pipe_t = atlas::frag_pipe<P::kScheme, 2, P::kRows, P::kStages, false>;
+    static_assert(atlas::launched<P, pipe_t::kThreads, pipe_t::kShared>::kFits);
     __shared__ atlas::pick_tiles tiles;
     const int total = a.Rows * a.TopK, strips = (a.W.Rows + 15) / 16, out_tiles = (strips + 15) / 16;
     atlas::wait_for_previous();
     atlas::release_next();
-    atlas::count_tiles<kRows>(tiles, a.Starts, a.W.Count, total);
+    atlas::count_tiles<P::kRows>(tiles, a.Starts, a.W.Count, total);
     const pipe_t pipe;
     const int work = tiles.first[a.W.Count] * out_tiles;
     if (pipe_t::copies()) {
         atlas::give_registers<56>();
-        atlas::stage<kStages> now;
+        atlas::stage<P::kStages> now;
         for (int i = blockIdx.x; i < work; i += gridDim.x) {
-            const atlas::picks at = atlas::find_tile<kRows>(tiles, a.Starts, a.W.Count, total, i / out_tiles);
+            const atlas::picks at = atlas::find_tile<P::kRows>(tiles, a.Starts, a.W.Count, total, i / out_tiles);
             const int first = i % out_tiles * 16;
-            atlas::gather_strips<kScheme, kRows, false>(pipe, now, a.W, at, first, 0, min(16, strips - first), a.In, [&](int s) {
+            atlas::gather_strips<P::kScheme, P::kRows, false>(pipe, now, a.W, at, first, 0, min(16, strips - first), a.In, [&](int s) {
                 const int pick = a.Order[s];
                 return pick >= 0 && pick < total ? pick : -1;
             });
         }
     } else {
         atlas::take_registers<224>();
-        atlas::stage<kStages> now;
+        atlas::stage<P::kStages> now;
         float *products = static_cast<float *>(scratch);
         const int t = atlas::lane() % 4, g = atlas::lane() / 4;
         for (int i = blockIdx.x; i < work; i += gridDim.x) {
-            const atlas::picks at = atlas::find_tile<kRows>(tiles, a.Starts, a.W.Count, total, i / out_tiles);
+            const atlas::picks at = atlas::find_tile<P::kRows>(tiles, a.Starts, a.W.Count, total, i / out_tiles);
             const int strip = i % out_tiles * 16 + atlas::warp() * 2, n = strip * 16 + g;
-            const float *const scales[2] = {atlas::strip_scales<kScheme>(a.W, at.expert, strip), atlas::strip_scales<kScheme>(a.W, at.expert, strip + 1)};
-            float c[2][kRows / 2];
-            atlas::multiply_strips<kScheme, kRows>(pipe, now, atlas::tiles64(a.W.Cols), a.W.Cols, scales, c);
+            const float *const scales[2] = {atlas::strip_scales<P::kScheme>(a.W, at.expert, strip), atlas::strip_scales<P::kScheme>(a.W, at.expert, strip + 1)};
+            float c[2][P::kRows / 2];
+            atlas::multiply_strips<P::kScheme, P::kRows>(pipe, now, atlas::tiles64(a.W.Cols), a.W.Cols, scales, c);
             float scale[4];  // of outputs n, n+8, n+16, n+24
 #pragma unroll
             for (int l = 0; l < 4; l++) scale[l] = n + l * 8 < a.W.Rows ? atlas::row_scale(a.W, at.expert, n + l * 8) : 0.0f;
 #pragma unroll
-            for (int j = 0; j < kRows / 4; j++) {  // eight lanes write 32 bytes of a pick
+            for (int j = 0; j < P::kRows / 4; j++) {  // eight lanes write 32 bytes of a pick
                 const int s = at.begin + j / 2 * 8 + t * 2 + j % 2, pick = s < at.end ? a.Order[s] : -1;
                 if (pick < 0 || pick >= total) continue;
                 float *out = products + size_t(pick) * a.W.Rows + n;

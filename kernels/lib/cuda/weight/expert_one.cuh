@@ -77,19 +77,18 @@ __device__ void clear_tails(uint32_t rows_at, int rows, int units, int cols) {
 // Sixteen outputs at a time; a warp multiplies a pick, or half of its columns where kJoin is 1.
 template <class P, typename Args>
 __device__ void expert_down_one(const Args &a) {
-    constexpr atlas_Scheme kScheme = P::kScheme;
-    constexpr int kJoin = P::kJoin, kUnits = P::kUnits, kStages = P::kStages, kPool = P::kPool;
     using namespace atlas;
-    using shape = expert_down_one_shape<kScheme, kJoin, kUnits, kStages, kPool>;
-    using unit_t = unit<kScheme>;
-    constexpr int kThreads = shape::kWarps * 32, kTeam = 2 / kJoin;
+    using shape = expert_down_one_shape<P::kScheme, P::kJoin, P::kUnits, P::kStages, P::kPool>;
+    using unit_t = unit<P::kScheme>;
+    constexpr int kThreads = shape::kWarps * 32, kTeam = 2 / P::kJoin;
+    static_assert(launched<P, kThreads, shape::kShared>::kFits);
     const atlas_Weight &w = a.W;
     const int pick = warp() / kTeam, member = warp() % kTeam, strips = (w.Rows + 15) / 16, total = min(a.TopK, kOnePicks);
     const uint32_t memory = shared_address(strip_shared);
     float *const products = reinterpret_cast<float *>(strip_shared + shape::kProductsAt), *const scales = reinterpret_cast<float *>(strip_shared + shape::kScalesAt);
     int *const experts = reinterpret_cast<int *>(strip_shared + shape::kTableAt);
     float *const weights = reinterpret_cast<float *>(experts + kOnePicks);
-    typename shape::walk walk(strip_shared + warp() * shape::walk::ring_t::kBytes, strip_shared + shape::kBarriersAt + warp() * kStages * 8, w.Cols, member);
+    typename shape::walk walk(strip_shared + warp() * shape::walk::ring_t::kBytes, strip_shared + shape::kBarriersAt + warp() * P::kStages * 8, w.Cols, member);
     const int pitch = walk.units * 128;
     clear_tails<kThreads>(memory + shape::kRowsAt, total, walk.units, w.Cols);
     struct choice {
@@ -107,13 +106,13 @@ __device__ void expert_down_one(const Args &a) {
         begun++;
         if (walk.fill(w, unit_t::at(w, experts[pick], strip, 0))) strip += gridDim.x;
     };
-    block_scales<kScheme> blocks;
+    block_scales<P::kScheme> blocks;
     const auto load_scales = [&](int strip) {
         if (threadIdx.x < kOnePicks * 16) {
             const int expert = experts[threadIdx.x / 16], n = strip * 16 + threadIdx.x % 16;
             scales[threadIdx.x] = expert >= 0 && n < w.Rows ? row_scale(w, expert, n) : 0.0f;
         }
-        if (experts[pick] >= 0) blocks.load(w, experts[pick], strip, walk.begin(0), walk.end(kJoin - 1));
+        if (experts[pick] >= 0) blocks.load(w, experts[pick], strip, walk.begin(0), walk.end(P::kJoin - 1));
     };
     atlas_act there = {};  // of a thread's output, before
     const auto load_there = [&](int n) {
@@ -121,7 +120,7 @@ __device__ void expert_down_one(const Args &a) {
     };
     const auto start = [&]() {
         strip = walk.empty() || experts[pick] < 0 ? strips : blockIdx.x, begun = 0;
-        for (int s = 0; s < kStages; s++) fill();
+        for (int s = 0; s < P::kStages; s++) fill();
         if (blockIdx.x < strips) load_scales(blockIdx.x);
     };
     // Mostly the router has ended long before the kernel before this one has: its picks are there already. If they were not,
@@ -159,12 +158,12 @@ __device__ void expert_down_one(const Args &a) {
         if (expert >= 0) {
             const auto block = [&](int u) { return blocks.of(w, expert, at, walk.begin(0), u); };
 #pragma unroll
-            for (int p = 0; p < kJoin; p++) {
+            for (int p = 0; p < P::kJoin; p++) {
                 float c[1][1][4] = {};
                 walk.multiply(p, memory + shape::kRowsAt + pick * pitch, w.Cols, block, fill, c);
                 if (lane() % 4 == 0)
 #pragma unroll
-                    for (int i = 0; i < 2; i++) products[(member * kJoin + p) * kOnePicks * 16 + pick * 16 + i * 8 + lane() / 4] = c[0][0][i * 2];
+                    for (int i = 0; i < 2; i++) products[(member * P::kJoin + p) * kOnePicks * 16 + pick * 16 + i * 8 + lane() / 4] = c[0][0][i * 2];
             }
         }
         __syncthreads();
@@ -173,7 +172,7 @@ __device__ void expert_down_one(const Args &a) {
 #pragma unroll
             for (int p = 0; p < kOnePicks; p++) {
                 const int i = p * 16 + threadIdx.x;
-                const float product = (products[i] + products[kOnePicks * 16 + i]) * unit_product<kScheme, 1, 1, kExact>::kFactor * scales[i], with = fmaf(weights[p], product, sum);
+                const float product = (products[i] + products[kOnePicks * 16 + i]) * unit_product<P::kScheme, 1, 1, kExact>::kFactor * scales[i], with = fmaf(weights[p], product, sum);
                 sum = experts[p] >= 0 ? with : sum;
             }
             a.Out[at * 16 + threadIdx.x] = __float2bfloat16_rn(kAddsTo<Args> ? plus(there, sum) : sum);

@@ -55,6 +55,19 @@ struct pick_tiles {
     }
 };
 
+// Asserts that a manifest launches so many threads, and says how much room behind so many bytes of shared memory picks and tiles have: kRoom, where its
+// condition looks at that. Elsewhere there is room for all picks that are kept, and some tiles.
+template <class P, int kThreads, int kUsed>
+struct room_for_tiles {
+    static constexpr int room() {
+        if constexpr (requires { P::kRoom; }) return P::kRoom;
+        return P::kShared - kUsed;
+    }
+    static constexpr int kRoom = room();
+    static_assert(kRoom >= 64 * int(sizeof(pick_tile)), "some tiles at a time");
+    static constexpr bool kFits = launched<P, kThreads, kUsed + kRoom>::kFits;
+};
+
 // Where row and column of a tile lie among its 128 results.
 __device__ inline int strip_index(int row, int column) { return (row / 8 * 2 + column % 2) * 32 + row % 8 * 4 + column / 2; }
 
@@ -78,36 +91,35 @@ struct expert_down_shape {
 
 template <class P>
 __device__ void expert_up(const atlas_ExpertUp &a) {
-    constexpr atlas_Scheme kScheme = P::kScheme;
-    constexpr int kWarps = P::kWarps, kTiles = P::kTiles, kStrips = P::kStrips, kUnits = P::kUnits, kStages = P::kStages;
     using namespace atlas;
-    using shape = expert_up_shape<kScheme, kWarps, kTiles, kStrips, kUnits, kStages>;
+    using shape = expert_up_shape<P::kScheme, P::kWarps, P::kTiles, P::kStrips, P::kUnits, P::kStages>;
     using ring_t = typename shape::ring_t;
+    static_assert(room_for_tiles<P, P::kWarps * 32, shape::kShared>::kFits);
     const atlas_Weight &w = a.W;
     const int half = w.Rows / 2, total = a.Rows * a.TopK, first_up = half / 16, strips = (w.Rows + 15) / 16, groups = (half + 15) / 16;
-    const int units = (w.Cols + 63) / 64, begin = units * warp() / kWarps, end = units * (warp() + 1) / kWarps;
-    ring_t ring(strip_shared + warp() * ring_t::kBytes, strip_shared + shape::kBarriers + warp() * kStages * 8);
-    const ones<kScheme> one;
+    const int units = (w.Cols + 63) / 64, begin = units * warp() / P::kWarps, end = units * (warp() + 1) / P::kWarps;
+    ring_t ring(strip_shared + warp() * ring_t::kBytes, strip_shared + shape::kBarriers + warp() * P::kStages * 8);
+    const ones<P::kScheme> one;
     pick_tiles table(strip_shared + shape::kShared, shape::kShared, total);
     const bool whole = w.Cols % 8 == 0;
     wait_for_previous();
     release_next();
-    block_scales<kScheme> scales[kStrips];
+    block_scales<P::kScheme> scales[P::kStrips];
     int side = 0;
-    const auto there = [&](int group) { return min(kStrips, strips - first_up - group + 1); };  // strips of a group
+    const auto there = [&](int group) { return min(P::kStrips, strips - first_up - group + 1); };  // strips of a group
     int x_slot = 0;
     for (int first = 0; first <= max(table.all - 1, 0); first += table.most) {
-        table.find<kWarps * 32>(a.Order, a.Starts, w.Count, 8 * kTiles, first);
+        table.find<P::kWarps * 32>(a.Order, a.Starts, w.Count, 8 * P::kTiles, first);
         const int items = table.count * groups;
 
         int item = blockIdx.x, u = begin;
         const auto fill = [&]() {
             if (item >= items || begin == end) return;
             const int expert = table.tiles[item / groups].expert, group = item % groups;
-            ring.fill(w, [&](int s) { return unit<kScheme>::at(w, expert, s ? first_up + group + s - 1 : group, u); }, there(group), u, min(kUnits, end - u));
-            if ((u += kUnits) >= end) u = begin, item += gridDim.x;
+            ring.fill(w, [&](int s) { return unit<P::kScheme>::at(w, expert, s ? first_up + group + s - 1 : group, u); }, there(group), u, min(P::kUnits, end - u));
+            if ((u += P::kUnits) >= end) u = begin, item += gridDim.x;
         };
-        for (int s = 0; s < kStages; s++) fill();
+        for (int s = 0; s < P::kStages; s++) fill();
         int x_item = blockIdx.x, x_u = begin;
         const auto stage_piece = [&]() {
             if (x_item < items && begin < end) {
@@ -116,45 +128,45 @@ __device__ void expert_up(const atlas_ExpertUp &a) {
                     const int pick = table.pick(tile.begin + i / 8);
                     const atlas_act *row = pick >= 0 ? a.In + size_t(pick / a.TopK) * w.Cols : nullptr;
                     uint8_t *to = ring.slots + x_slot * ring_t::kSlot + ring_t::kWeights;
-                    for (int j = 0; j < kUnits && x_u + j < end; j++) stage_chunk(to + j * ring_t::kRowTile, i / 8, i % 8, row, (x_u + j) * 64, w.Cols, whole);
+                    for (int j = 0; j < P::kUnits && x_u + j < end; j++) stage_chunk(to + j * ring_t::kRowTile, i / 8, i % 8, row, (x_u + j) * 64, w.Cols, whole);
                 }
-                if (++x_slot == kStages) x_slot = 0;
-                if ((x_u += kUnits) >= end) x_u = begin, x_item += gridDim.x;
+                if (++x_slot == P::kStages) x_slot = 0;
+                if ((x_u += P::kUnits) >= end) x_u = begin, x_item += gridDim.x;
             }
             commit_copies();
         };
-        for (int s = 0; s < kStages; s++) stage_piece();
+        for (int s = 0; s < P::kStages; s++) stage_piece();
         for (int mine = blockIdx.x; mine < items; mine += gridDim.x) {
             const pick_tile tile = table.tiles[mine / groups];
             const int group = mine % groups, picks = tile.end - tile.begin;
-            const row_lanes<kTiles> lanes([&](int r) { return min(r, picks - 1); });
+            const row_lanes<P::kTiles> lanes([&](int r) { return min(r, picks - 1); });
 #pragma unroll
-            for (int s = 0; s < kStrips; s++)
+            for (int s = 0; s < P::kStrips; s++)
                 if (s < there(group)) scales[s].load(w, tile.expert, s ? first_up + group + s - 1 : group, begin, end);
-            float c[kStrips][kTiles][4] = {};
-            for (int at = begin; at < end; at += kUnits) {
-                wait_copies<kStages - 1>();
+            float c[P::kStrips][P::kTiles][4] = {};
+            for (int at = begin; at < end; at += P::kUnits) {
+                wait_copies<P::kStages - 1>();
                 const uint8_t *slot = ring.wait();
                 __syncwarp();
                 const auto scale = [&](int s, int i) { return scales[s].of(w, tile.expert, s ? min(first_up + group + s - 1, strips - 1) : group, begin, at + i); };
-                multiply_piece<kScheme, kTiles, kStrips, kUnits>(one, slot, shared_address(slot + ring_t::kWeights), ring_t::kRowTile, lanes, min(kUnits, end - at),
+                multiply_piece<P::kScheme, P::kTiles, P::kStrips, P::kUnits>(one, slot, shared_address(slot + ring_t::kWeights), ring_t::kRowTile, lanes, min(P::kUnits, end - at),
                                                                  w.Cols - at * 64, scale, c);
                 ring.drop();
                 fill();
                 stage_piece();
             }
-            float *parts = reinterpret_cast<float *>(strip_shared + shape::kParts) + side * kWarps * shape::kSums;
-            put_sums<kStrips, kTiles>(parts + warp() * shape::kSums, c);
+            float *parts = reinterpret_cast<float *>(strip_shared + shape::kParts) + side * P::kWarps * shape::kSums;
+            put_sums<P::kStrips, P::kTiles>(parts + warp() * shape::kSums, c);
             __syncthreads();
-            for (int i = threadIdx.x; i < picks * 16; i += kWarps * 32) {
+            for (int i = threadIdx.x; i < picks * 16; i += P::kWarps * 32) {
                 const int n = group * 16 + i % 16, r = i / 16, pick = table.pick(tile.begin + r), up = half + n;
                 if (n >= half || pick < 0) continue;
                 const int at = r / 8 * 128, gate_at = at + strip_index(n % 16, r % 8);
-                const int up_at = at + (up / 16 - first_up - group + 1) * kTiles * 128 + strip_index(up % 16, r % 8);
+                const int up_at = at + (up / 16 - first_up - group + 1) * P::kTiles * 128 + strip_index(up % 16, r % 8);
                 float sum = 0, sum_up = 0;
 #pragma unroll
-                for (int p = 0; p < kWarps; p++) sum += parts[p * shape::kSums + gate_at], sum_up += parts[p * shape::kSums + up_at];
-                const float gate = sum * unit_product<kScheme, kTiles, kStrips>::kFactor * row_scale(w, tile.expert, n), by = sum_up * unit_product<kScheme, kTiles, kStrips>::kFactor * row_scale(w, tile.expert, up);
+                for (int p = 0; p < P::kWarps; p++) sum += parts[p * shape::kSums + gate_at], sum_up += parts[p * shape::kSums + up_at];
+                const float gate = sum * unit_product<P::kScheme, P::kTiles, P::kStrips>::kFactor * row_scale(w, tile.expert, n), by = sum_up * unit_product<P::kScheme, P::kTiles, P::kStrips>::kFactor * row_scale(w, tile.expert, up);
                 a.Out[size_t(pick) * half + n] = __float2bfloat16_rn(silu(gate) * by);
             }
             if constexpr (shape::kSides == 1) __syncthreads();
@@ -166,77 +178,76 @@ __device__ void expert_up(const atlas_ExpertUp &a) {
 // Products of picks, f32, in scratch [Rows·TopK,W.Rows].
 template <class P>
 __device__ void expert_down_picks(const atlas_ExpertDown &a, void *scratch) {
-    constexpr atlas_Scheme kScheme = P::kScheme;
-    constexpr int kWarps = P::kWarps, kTiles = P::kTiles, kStrips = P::kStrips, kUnits = P::kUnits, kStages = P::kStages;
     using namespace atlas;
-    using shape = expert_down_shape<kScheme, kWarps, kTiles, kStrips, kUnits, kStages>;
+    using shape = expert_down_shape<P::kScheme, P::kWarps, P::kTiles, P::kStrips, P::kUnits, P::kStages>;
     using ring_t = typename shape::ring_t;
+    static_assert(room_for_tiles<P, P::kWarps * 32, shape::kShared>::kFits);
     const atlas_Weight &w = a.W;
-    const int total = a.Rows * a.TopK, strips = (w.Rows + 15) / 16, groups = (strips + kStrips - 1) / kStrips, units = (w.Cols + 63) / 64;
-    ring_t ring(strip_shared + warp() * ring_t::kBytes, strip_shared + shape::kBarriers + warp() * kStages * 8);
-    const ones<kScheme> one;
+    const int total = a.Rows * a.TopK, strips = (w.Rows + 15) / 16, groups = (strips + P::kStrips - 1) / P::kStrips, units = (w.Cols + 63) / 64;
+    ring_t ring(strip_shared + warp() * ring_t::kBytes, strip_shared + shape::kBarriers + warp() * P::kStages * 8);
+    const ones<P::kScheme> one;
     pick_tiles table(strip_shared + shape::kShared, shape::kShared, total);
     const bool whole = w.Cols % 8 == 0;
     float *products = static_cast<float *>(scratch);
     wait_for_previous();
     release_next();
-    block_scales<kScheme> scales[kStrips];
-    const int step = gridDim.x * kWarps, start = warp() * gridDim.x + blockIdx.x;
+    block_scales<P::kScheme> scales[P::kStrips];
+    const int step = gridDim.x * P::kWarps, start = warp() * gridDim.x + blockIdx.x;
     const auto part_end = [&](int u) { return u < units / 2 ? units / 2 : units; };  // columns are summed in two parts
     int slot_now = 0;
     for (int first = 0; first <= max(table.all - 1, 0); first += table.most) {
-        table.find<kWarps * 32>(a.Order, a.Starts, w.Count, 8 * kTiles, first);
+        table.find<P::kWarps * 32>(a.Order, a.Starts, w.Count, 8 * P::kTiles, first);
         const int items = table.count * groups;
 
         int item = start, u = 0;
         const auto fill = [&]() {
             if (item < items) {
                 const pick_tile tile = table.tiles[item / groups];
-                const int group = item % groups * kStrips, n = min(kUnits, part_end(u) - u);
-                ring.fill(w, [&](int s) { return unit<kScheme>::at(w, tile.expert, group + s, u); }, min(kStrips, strips - group), u, n);
+                const int group = item % groups * P::kStrips, n = min(P::kUnits, part_end(u) - u);
+                ring.fill(w, [&](int s) { return unit<P::kScheme>::at(w, tile.expert, group + s, u); }, min(P::kStrips, strips - group), u, n);
                 for (int i = lane(); i < (tile.end - tile.begin) * 8; i += 32) {
                     const int pick = table.pick(tile.begin + i / 8);
                     const atlas_act *row = pick >= 0 ? a.In + size_t(pick) * w.Cols : nullptr;
                     uint8_t *to = ring.slots + slot_now * ring_t::kSlot + ring_t::kWeights;
                     for (int j = 0; j < n; j++) stage_chunk(to + j * ring_t::kRowTile, i / 8, i % 8, row, (u + j) * 64, w.Cols, whole);
                 }
-                if (++slot_now == kStages) slot_now = 0;
+                if (++slot_now == P::kStages) slot_now = 0;
                 if ((u += n) >= units) u = 0, item += step;
             }
             commit_copies();
         };
-        for (int s = 0; s < kStages; s++) fill();
+        for (int s = 0; s < P::kStages; s++) fill();
         for (int mine = start; mine < items; mine += step) {
             const pick_tile tile = table.tiles[mine / groups];
-            const int group = mine % groups * kStrips, picks = tile.end - tile.begin, there = min(kStrips, strips - group);
-            const row_lanes<kTiles> lanes([&](int r) { return min(r, picks - 1); });
+            const int group = mine % groups * P::kStrips, picks = tile.end - tile.begin, there = min(P::kStrips, strips - group);
+            const row_lanes<P::kTiles> lanes([&](int r) { return min(r, picks - 1); });
 #pragma unroll
-            for (int s = 0; s < kStrips; s++)
+            for (int s = 0; s < P::kStrips; s++)
                 if (s < there) scales[s].load(w, tile.expert, group + s, 0, units);
-            float sums[kStrips][kTiles][4] = {}, c[kStrips][kTiles][4] = {};
+            float sums[P::kStrips][P::kTiles][4] = {}, c[P::kStrips][P::kTiles][4] = {};
             for (int at = 0, n; at < units; at += n) {
-                n = min(kUnits, part_end(at) - at);
-                wait_copies<kStages - 1>();
+                n = min(P::kUnits, part_end(at) - at);
+                wait_copies<P::kStages - 1>();
                 const uint8_t *slot = ring.wait();
                 __syncwarp();
                 const auto scale = [&](int s, int i) { return scales[s].of(w, tile.expert, min(group + s, strips - 1), 0, at + i); };
-                multiply_piece<kScheme, kTiles, kStrips, kUnits>(one, slot, shared_address(slot + ring_t::kWeights), ring_t::kRowTile, lanes, n, w.Cols - at * 64, scale, c);
+                multiply_piece<P::kScheme, P::kTiles, P::kStrips, P::kUnits>(one, slot, shared_address(slot + ring_t::kWeights), ring_t::kRowTile, lanes, n, w.Cols - at * 64, scale, c);
                 ring.drop();
                 fill();
                 if (at + n < part_end(at)) continue;
 #pragma unroll
-                for (int i = 0; i < kStrips * kTiles * 4; i++) (&sums[0][0][0])[i] += (&c[0][0][0])[i], (&c[0][0][0])[i] = 0;
+                for (int i = 0; i < P::kStrips * P::kTiles * 4; i++) (&sums[0][0][0])[i] += (&c[0][0][0])[i], (&c[0][0][0])[i] = 0;
             }
 #pragma unroll
-            for (int s = 0; s < kStrips; s++)
+            for (int s = 0; s < P::kStrips; s++)
 #pragma unroll
-                for (int j = 0; j < kTiles; j++)
+                for (int j = 0; j < P::kTiles; j++)
 #pragma unroll
                     for (int r = 0; r < 4; r++) {
                         const int i = r * 32 + lane(), out = (group + s) * 16 + strip_row(i), column = j * 8 + strip_column(i);
                         if (out >= w.Rows || column >= picks) continue;
                         const int pick = table.pick(tile.begin + column);
-                        if (pick >= 0) products[size_t(pick) * w.Rows + out] = sums[s][j][r] * unit_product<kScheme, kTiles, kStrips>::kFactor * row_scale(w, tile.expert, out);
+                        if (pick >= 0) products[size_t(pick) * w.Rows + out] = sums[s][j][r] * unit_product<P::kScheme, P::kTiles, P::kStrips>::kFactor * row_scale(w, tile.expert, out);
                     }
         }
     }

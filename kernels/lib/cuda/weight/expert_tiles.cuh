@@ -228,6 +228,7 @@ __device__ void multiply_tiles(const atlas_Weight &w, const int32_t *order, cons
 template <class P>
 __device__ void expert_up_tiles(const atlas_ExpertUp &a) {
     using namespace atlas;
+    static_assert(launched<P, P::kWarps * 32, tile_shape<P::kScheme, P::kTiles, P::kWarps, 2, P::kUnits, P::kStages, P::kPool>::kShared>::kFits);
     struct prepared {
         int pick[2 * P::kTiles];  // of this lane's columns
         float gate[2], up[2];   // scales of its rows
@@ -265,43 +266,42 @@ __device__ void expert_up_tiles(const atlas_ExpertUp &a) {
 
 template <class P, typename Args>
 __device__ void expert_down_tiles(const Args &a, void *scratch) {
-    constexpr atlas_Scheme kScheme = P::kScheme;
-    constexpr int kWarps = P::kWarps, kStrips = P::kStrips, kUnits = P::kUnits, kStages = P::kStages, kPool = P::kPool, kTiles = P::kTiles;
     using namespace atlas;
+    static_assert(launched<P, P::kWarps * 32, tile_shape<P::kScheme, P::kTiles, P::kWarps, P::kStrips, P::kUnits, P::kStages, P::kPool>::kShared>::kFits);
     struct prepared {
-        int pick[2 * kTiles];
-        float scale[kStrips][2];  // of this lane's rows
+        int pick[2 * P::kTiles];
+        float scale[P::kStrips][2];  // of this lane's rows
     };
     const atlas_Weight &w = a.W;
-    const int strips = (w.Rows + 15) / 16, groups = (strips + kStrips - 1) / kStrips, total = a.Rows * a.TopK;
+    const int strips = (w.Rows + 15) / 16, groups = (strips + P::kStrips - 1) / P::kStrips, total = a.Rows * a.TopK;
     const int t = lane() % 4, g = lane() / 4;
     float *products = static_cast<float *>(scratch);
-    multiply_tiles<kScheme, kTiles, kWarps, kStrips, kUnits, kStages, kPool, 2, true>(
-        w, a.Order, a.Starts, total, groups, [&](int group, int s) { return min(group * kStrips + s, strips - 1); }, [&](int pick) { return a.In + size_t(pick) * w.Cols; },
+    multiply_tiles<P::kScheme, P::kTiles, P::kWarps, P::kStrips, P::kUnits, P::kStages, P::kPool, 2, true>(
+        w, a.Order, a.Starts, total, groups, [&](int group, int s) { return min(group * P::kStrips + s, strips - 1); }, [&](int pick) { return a.In + size_t(pick) * w.Cols; },
         [&](const pick_tile &tile, int group, const int *order) {
             prepared p;
 #pragma unroll
-            for (int i = 0; i < 2 * kTiles; i++) {
+            for (int i = 0; i < 2 * P::kTiles; i++) {
                 const int column = tile.begin + i / 2 * 8 + 2 * t + i % 2;
                 p.pick[i] = column < tile.end ? order[column] : -1;
             }
 #pragma unroll
-            for (int s = 0; s < kStrips; s++)
+            for (int s = 0; s < P::kStrips; s++)
 #pragma unroll
                 for (int i = 0; i < 2; i++) {
-                    const int n = (group * kStrips + s) * 16 + i * 8 + g;
+                    const int n = (group * P::kStrips + s) * 16 + i * 8 + g;
                     p.scale[s][i] = n < w.Rows ? row_scale(w, tile.expert, n) : 0.0f;
                 }
             return p;
         },
-        [&](const prepared &p, int group, const float (&sums)[kStrips][kTiles][4]) {
+        [&](const prepared &p, int group, const float (&sums)[P::kStrips][P::kTiles][4]) {
 #pragma unroll
-            for (int s = 0; s < kStrips; s++)
+            for (int s = 0; s < P::kStrips; s++)
 #pragma unroll
-                for (int i = 0; i < 4 * kTiles; i++) {
-                    const int j = i / 4, r = i % 4, pick = p.pick[2 * j + r % 2], n = (group * kStrips + s) * 16 + r / 2 * 8 + g;
+                for (int i = 0; i < 4 * P::kTiles; i++) {
+                    const int j = i / 4, r = i % 4, pick = p.pick[2 * j + r % 2], n = (group * P::kStrips + s) * 16 + r / 2 * 8 + g;
                     if (pick >= 0 && pick < total && n < w.Rows)
-                        products[size_t(pick) * w.Rows + n] = sums[s][j][r] * unit_product<kScheme, kTiles, kStrips>::kFactor * p.scale[s][r / 2];
+                        products[size_t(pick) * w.Rows + n] = sums[s][j][r] * unit_product<P::kScheme, P::kTiles, P::kStrips>::kFactor * p.scale[s][r / 2];
                 }
         });
 }

@@ -27,35 +27,35 @@ struct expert_up_team_shape {
 
 template <class P>
 __device__ void expert_up_team(const atlas_ExpertUp &a) {
-    constexpr int kRows = P::kRows, kTeams = P::kTeams, kUnits = P::kUnits, kStages = P::kStages, kPool = P::kPool;
     using namespace atlas;
-    using shape = expert_up_team_shape<kRows, kTeams, kUnits, kStages, kPool>;
+    using shape = expert_up_team_shape<P::kRows, P::kTeams, P::kUnits, P::kStages, P::kPool>;
+    static_assert(launched<P, shape::kThreads, shape::kShared>::kFits);
     using unit_t = unit<ATLAS_SCHEME_NVFP4>;
     using product_t = few_product<ATLAS_SCHEME_NVFP4, 2, true>;
     const atlas_Weight &w = a.W;
-    const int half = w.Rows / 2, groups = half / 16, units = (w.Cols + 63) / 64, pitch = units * 128 + 16, stages = (units + 8 * kUnits - 1) / (8 * kUnits);
+    const int half = w.Rows / 2, groups = half / 16, units = (w.Cols + 63) / 64, pitch = units * 128 + 16, stages = (units + 8 * P::kUnits - 1) / (8 * P::kUnits);
     const int total = min(a.Rows * a.TopK, shape::kPicks), team = warp() < shape::kWarps ? warp() / 8 : warp() - shape::kWarps;
     const uint32_t memory = shared_address(strip_shared), rows_at = memory + shape::kRowsAt;
-    const uint32_t ring_at = memory + team * kStages * shape::kStage, full_at = memory + shape::kBarriersAt + team * kStages * 16, empty_at = full_at + kStages * 8;
+    const uint32_t ring_at = memory + team * P::kStages * shape::kStage, full_at = memory + shape::kBarriersAt + team * P::kStages * 16, empty_at = full_at + P::kStages * 8;
     typename shape::list &list = *reinterpret_cast<typename shape::list *>(strip_shared + shape::kListAt);
-    const int start = team * gridDim.x + blockIdx.x, step = gridDim.x * kTeams, tiles_on = step / groups, groups_on = step % groups;
+    const int start = team * gridDim.x + blockIdx.x, step = gridDim.x * P::kTeams, tiles_on = step / groups, groups_on = step % groups;
     int tile = start / groups, group = start % groups, slot = 0, phase = 0;
     const auto next_item = [&]() {
         tile += tiles_on, group += groups_on;
         if (group >= groups) group -= groups, tile++;
     };
     const auto next_slot = [&]() {
-        if (++slot == kStages) slot = 0, phase ^= 1;
+        if (++slot == P::kStages) slot = 0, phase ^= 1;
     };
     if (warp() >= shape::kWarps) {  // copies
-        if (lane() < kStages) init_barrier(full_at + lane() * 8, 1), init_barrier(empty_at + lane() * 8, 256);
+        if (lane() < P::kStages) init_barrier(full_at + lane() * 8, 1), init_barrier(empty_at + lane() * 8, 256);
         fence_barriers();
         wait_for_previous();
         if (team == 0) {  // who else reads the picks only stands in the way
             const int id = lane() < total ? __ldcg(a.IDs + lane()) : -1;
             list.make(id < w.Count ? id : -1, lane(), lane() / a.TopK * pitch);
         }
-        sync_named<kTeams * 32>(1 + kTeams);
+        sync_named<P::kTeams * 32>(1 + P::kTeams);
         const int count = list.count;
         int begun = 0;
         const auto tell = [&]() {  // once
@@ -67,11 +67,11 @@ __device__ void expert_up_team(const atlas_ExpertUp &a) {
             const int expert = list.tiles[tile].expert;
 #pragma unroll 1
             for (int stage = 0; stage < stages; stage++, begun++) {
-                if (begun == kStages) tell();
-                if (begun >= kStages) wait_barrier(empty_at + slot * 8, phase ^ 1);
+                if (begun == P::kStages) tell();
+                if (begun >= P::kStages) wait_barrier(empty_at + slot * 8, phase ^ 1);
                 if (elected()) {
                     const uint32_t to = ring_at + slot * shape::kStage, full = full_at + slot * 8;
-                    const int u = stage * 8 * kUnits, bytes = unit_t::bytes(w.Cols, u, min(8 * kUnits, units - u));
+                    const int u = stage * 8 * P::kUnits, bytes = unit_t::bytes(w.Cols, u, min(8 * P::kUnits, units - u));
                     arrive_expecting(full, 2 * bytes);
 #pragma unroll
                     for (int s = 0; s < 2; s++) copy_bulk(to + s * shape::kStrip, unit_t::at(w, expert, group + s * groups, u), bytes, full);
@@ -80,17 +80,17 @@ __device__ void expert_up_team(const atlas_ExpertUp &a) {
             }
         }
         __syncwarp();
-        if (begun <= kStages) tell();
+        if (begun <= P::kStages) tell();
         return;
     }
     const int part = warp() % 8, turn = uint32_t(w.Cols / 8) * blockIdx.x / gridDim.x;
     const int mine = (units - part + 7) / 8;  // units of this warp
     const uint32_t zeros = memory + shape::kZerosAt, own = ring_at + part * shape::kUnit, codes_at = held(own + product_t::codes_at()), scales_at = held(own + product_t::scales_at());
     const typename product_t::lines lines(rows_at + part * 128, zeros);
-    for (int i = threadIdx.x; i < kUnits * 64; i += shape::kWarps * 32) store_shared(zeros + i * 16, {});
+    for (int i = threadIdx.x; i < P::kUnits * 64; i += shape::kWarps * 32) store_shared(zeros + i * 16, {});
     zero_tails<shape::kWarps * 32>(rows_at, a.Rows, pitch, w.Cols);
     wait_for_previous();
-    keep_lines<kRows, 1, shape::kWarps * 32, product_t::kLifts>(rows_at, pitch, a.In, 0, 1, a.Rows, w.Cols, threadIdx.x, turn);
+    keep_lines<P::kRows, 1, shape::kWarps * 32, product_t::kLifts>(rows_at, pitch, a.In, 0, 1, a.Rows, w.Cols, threadIdx.x, turn);
     __syncthreads();
     const int count = list.count, n = lane() % 16 + lane() / 16 * half;  // lanes 0 … 15 finish gates, the others ups
     float *const sums = reinterpret_cast<float *>(strip_shared + shape::kSumsAt) + team * 2 * shape::kSums;
@@ -103,15 +103,15 @@ __device__ void expert_up_team(const atlas_ExpertUp &a) {
         next_item();
         float c[2][1][4] = {};
 #pragma unroll 1
-        for (int at = 0; at < stages * kUnits; at += kUnits) {
+        for (int at = 0; at < stages * P::kUnits; at += P::kUnits) {
             const uint32_t codes = codes_at + slot * shape::kStage, scales = scales_at + slot * shape::kStage;
             const typename product_t::lines x = item.moved(at * shape::kNextRow);
             wait_barrier(full_at + slot * 8, phase);
-            product_t p[kUnits];
-            if (at + kUnits <= mine) {
+            product_t p[P::kUnits];
+            if (at + P::kUnits <= mine) {
 #pragma unroll
-                for (int i = 0; i < kUnits; i++) p[i].load(codes + i * shape::kNext, scales + i * shape::kNext, shape::kStrip, x, i * shape::kNextRow);
-                product_t::template multiply<kUnits>(p, x, 0, 0, no_blocks, c);
+                for (int i = 0; i < P::kUnits; i++) p[i].load(codes + i * shape::kNext, scales + i * shape::kNext, shape::kStrip, x, i * shape::kNextRow);
+                product_t::template multiply<P::kUnits>(p, x, 0, 0, no_blocks, c);
             } else {
 #pragma unroll 1
                 for (int i = 0; at + i < mine; i++) {

@@ -12,57 +12,57 @@
 
 template <class P>
 __device__ void expert_up_wide(const atlas_ExpertUp &a) {
-    constexpr int kRows = P::kRows, kOut = P::kOut, kStages = P::kStages;
-    using pipe_t = atlas::wide<kRows / 64, kRows, kOut * 128, kStages, 1, false>;
-    static_assert(kOut % 128 == 0, "whole tiles of gates");
+    using pipe_t = atlas::wide<P::kRows / 64, P::kRows, P::kOut * 128, P::kStages, 1, false>;
+    static_assert(atlas::launched<P, pipe_t::kThreads, pipe_t::kShared>::kFits);
+    static_assert(P::kOut % 128 == 0, "whole tiles of gates");
     __shared__ atlas::pick_tiles tiles;
     const int half = a.W.Rows / 2, total = a.Rows * a.TopK, steps = atlas::tiles64(a.W.Cols), half_tiles = half / 64;
-    const int out_tiles = (half + kOut / 2 - 1) / (kOut / 2);
+    const int out_tiles = (half + P::kOut / 2 - 1) / (P::kOut / 2);
     atlas::release_next();
     atlas::wait_for_previous();
-    atlas::count_tiles<kRows>(tiles, a.Starts, a.W.Count, total);
+    atlas::count_tiles<P::kRows>(tiles, a.Starts, a.W.Count, total);
     const pipe_t pipe;
     const int work = tiles.first[a.W.Count] * out_tiles;
     if (pipe_t::copies()) {
-        atlas::stage<kStages> now;
+        atlas::stage<P::kStages> now;
         for (int i = blockIdx.x; i < work; i += gridDim.x) {
-            const atlas::picks at = atlas::find_tile<kRows>(tiles, a.Starts, a.W.Count, total, i / out_tiles);
-            const int gate = i % out_tiles * (kOut / 128);
+            const atlas::picks at = atlas::find_tile<P::kRows>(tiles, a.Starts, a.W.Count, total, i / out_tiles);
+            const int gate = i % out_tiles * (P::kOut / 128);
             const atlas_act *gates = atlas::tile64(a.W, at.expert, gate, 0), *ups = atlas::tile64(a.W, at.expert, half_tiles + gate, 0);
-            const auto weights = atlas::tiles_copied<kOut>([&](int j) {
-                const int n = j % (kOut / 128);
-                return gate + n < half_tiles ? (j < kOut / 128 ? gates : ups) + size_t(n) * steps * atlas::kTile64 : nullptr;
+            const auto weights = atlas::tiles_copied<P::kOut>([&](int j) {
+                const int n = j % (P::kOut / 128);
+                return gate + n < half_tiles ? (j < P::kOut / 128 ? gates : ups) + size_t(n) * steps * atlas::kTile64 : nullptr;
             });
-            const atlas_act *row[kRows / 16];
+            const atlas_act *row[P::kRows / 16];
 #pragma unroll
-            for (int j = 0; j < kRows / 16; j++) {
+            for (int j = 0; j < P::kRows / 16; j++) {
                 const int s = at.begin + threadIdx.x % 128 / 8 + j * 16, pick = s < at.end ? a.Order[s] : -1;
                 row[j] = pick >= 0 && pick < total ? a.In + size_t(pick / a.TopK) * a.W.Cols : nullptr;
             }
-            atlas::gather_tile<kRows>(pipe, now, steps, a.W.Cols, a.In, weights, [&](int j) { return row[j]; });
+            atlas::gather_tile<P::kRows>(pipe, now, steps, a.W.Cols, a.In, weights, [&](int j) { return row[j]; });
         }
     } else {
-        atlas::stage<kStages> now;
+        atlas::stage<P::kStages> now;
         const bool whole = half % 8 == 0 && reinterpret_cast<uintptr_t>(a.Out) % 16 == 0;
         const int t = atlas::lane() % 4;
         for (int i = blockIdx.x; i < work; i += gridDim.x) {
-            const atlas::picks at = atlas::find_tile<kRows>(tiles, a.Starts, a.W.Count, total, i / out_tiles);
+            const atlas::picks at = atlas::find_tile<P::kRows>(tiles, a.Starts, a.W.Count, total, i / out_tiles);
             if (at.begin + pipe_t::team() * 64 >= at.end) {
                 pipe.skip(now, steps);
                 continue;
             }
-            float c[kOut / 2];
-            atlas::multiply_tile<kOut>(pipe, now, steps, c);
+            float c[P::kOut / 2];
+            atlas::multiply_tile<P::kOut>(pipe, now, steps, c);
             const int s = at.begin + atlas::warp() * 16 + atlas::lane() / 4;
             const int low_pick = s < at.end ? a.Order[s] : -1, high_pick = s + 8 < at.end ? a.Order[s + 8] : -1;
 #pragma unroll
-            for (int j = 0; j < kOut / 16; j += 4) {
-                const int n = i % out_tiles * (kOut / 2) + j * 8;
+            for (int j = 0; j < P::kOut / 16; j += 4) {
+                const int n = i % out_tiles * (P::kOut / 2) + j * 8;
                 uint32_t low[4], high[4];
 #pragma unroll
                 for (int l = 0; l < 4; l++) {
                     const int m = n + l * 8 + t * 2;
-                    float *gate = c + (j + l) * 4, *up = gate + kOut / 4;
+                    float *gate = c + (j + l) * 4, *up = gate + P::kOut / 4;
                     if (a.W.Scale && m < half) {
 #pragma unroll
                         for (int e = 0; e < 4; e++) {
@@ -85,52 +85,52 @@ __device__ void expert_up_wide(const atlas_ExpertUp &a) {
 
 template <class P>
 __device__ void expert_down_wide(const atlas_ExpertDown &a, void *scratch) {
-    constexpr int kRows = P::kRows, kOut = P::kOut, kStages = P::kStages;
-    using pipe_t = atlas::wide<kRows / 64, kRows, kOut * 128, kStages, 1, false>;
+    using pipe_t = atlas::wide<P::kRows / 64, P::kRows, P::kOut * 128, P::kStages, 1, false>;
+    static_assert(atlas::launched<P, pipe_t::kThreads, pipe_t::kShared>::kFits);
     __shared__ atlas::pick_tiles tiles;
     const int total = a.Rows * a.TopK, steps = atlas::tiles64(a.W.Cols), weight_tiles = atlas::tiles64(a.W.Rows);
-    const int out_tiles = (a.W.Rows + kOut - 1) / kOut;
+    const int out_tiles = (a.W.Rows + P::kOut - 1) / P::kOut;
     atlas::wait_for_previous();
     atlas::release_next();
-    atlas::count_tiles<kRows>(tiles, a.Starts, a.W.Count, total);
+    atlas::count_tiles<P::kRows>(tiles, a.Starts, a.W.Count, total);
     const pipe_t pipe;
     const int work = tiles.first[a.W.Count] * out_tiles;
     if (pipe_t::copies()) {
-        atlas::stage<kStages> now;
+        atlas::stage<P::kStages> now;
         for (int i = blockIdx.x; i < work; i += gridDim.x) {
-            const atlas::picks at = atlas::find_tile<kRows>(tiles, a.Starts, a.W.Count, total, i / out_tiles);
-            const int first = i % out_tiles * (kOut / 64);
+            const atlas::picks at = atlas::find_tile<P::kRows>(tiles, a.Starts, a.W.Count, total, i / out_tiles);
+            const int first = i % out_tiles * (P::kOut / 64);
             const atlas_act *first_tile = atlas::tile64(a.W, at.expert, first, 0);
-            const auto weights = atlas::tiles_copied<kOut>(
+            const auto weights = atlas::tiles_copied<P::kOut>(
                 [&](int j) { return first + j < weight_tiles ? first_tile + size_t(j) * steps * atlas::kTile64 : nullptr; });
-            const atlas_act *row[kRows / 16];
+            const atlas_act *row[P::kRows / 16];
 #pragma unroll
-            for (int j = 0; j < kRows / 16; j++) {
+            for (int j = 0; j < P::kRows / 16; j++) {
                 const int s = at.begin + threadIdx.x % 128 / 8 + j * 16, pick = s < at.end ? a.Order[s] : -1;
                 row[j] = pick >= 0 && pick < total ? a.In + size_t(pick) * a.W.Cols : nullptr;
             }
-            atlas::gather_tile<kRows>(pipe, now, steps, a.W.Cols, a.In, weights, [&](int j) { return row[j]; });
+            atlas::gather_tile<P::kRows>(pipe, now, steps, a.W.Cols, a.In, weights, [&](int j) { return row[j]; });
         }
     } else {
-        atlas::stage<kStages> now;
+        atlas::stage<P::kStages> now;
         float *products = static_cast<float *>(scratch);
         const bool pairs = a.W.Rows % 2 == 0;
         for (int i = blockIdx.x; i < work; i += gridDim.x) {
-            const atlas::picks at = atlas::find_tile<kRows>(tiles, a.Starts, a.W.Count, total, i / out_tiles);
+            const atlas::picks at = atlas::find_tile<P::kRows>(tiles, a.Starts, a.W.Count, total, i / out_tiles);
             if (at.begin + pipe_t::team() * 64 >= at.end) {
                 pipe.skip(now, steps);
                 continue;
             }
-            float c[kOut / 2];
-            atlas::multiply_tile<kOut>(pipe, now, steps, c);
+            float c[P::kOut / 2];
+            atlas::multiply_tile<P::kOut>(pipe, now, steps, c);
 #pragma unroll
             for (int h = 0; h < 2; h++) {
                 const int s = at.begin + atlas::warp() * 16 + atlas::lane() / 4 + h * 8, pick = s < at.end ? a.Order[s] : -1;
                 if (pick < 0 || pick >= total) continue;
                 float *out = products + size_t(pick) * a.W.Rows;
 #pragma unroll
-                for (int j = 0; j < kOut / 8; j++) {
-                    const int n = i % out_tiles * kOut + j * 8 + atlas::lane() % 4 * 2;
+                for (int j = 0; j < P::kOut / 8; j++) {
+                    const int n = i % out_tiles * P::kOut + j * 8 + atlas::lane() % 4 * 2;
                     const bool one = n < a.W.Rows, two = n + 1 < a.W.Rows;
                     const float x = c[j * 4 + h * 2] * (one ? atlas::row_scale(a.W, at.expert, n) : 0.0f);
                     const float y = c[j * 4 + h * 2 + 1] * (two ? atlas::row_scale(a.W, at.expert, n + 1) : 0.0f);

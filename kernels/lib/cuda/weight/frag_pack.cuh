@@ -106,22 +106,20 @@ __device__ inline uint8_t scale_of(const uint8_t *strip, int r, int c) {
 // Block: one strip.
 template <class P>
 __device__ void pack_frag(const atlas_Pack &a) {
-    constexpr atlas_Scheme kScheme = P::kScheme;
-    constexpr int kThreads = P::kThreads;
-    using layout = atlas::frag<kScheme>;
+    using layout = atlas::frag<P::kScheme>;
     const int rows = a.W.Rows, cols = a.W.Cols, first = blockIdx.x * 16;
-    const atlas::frag_raw<kScheme> raw = {cols};
+    const atlas::frag_raw<P::kScheme> raw = {cols};
     uint8_t *strip = const_cast<uint8_t *>(layout::strip(a.W, 0, blockIdx.x));
     atlas::wait_for_previous();
     if constexpr (layout::kSix) {
-        atlas::pack_six<kThreads>({const_cast<uint8_t *>(a.Raw), cols}, strip, first, rows);
+        atlas::pack_six<P::kThreads>({const_cast<uint8_t *>(a.Raw), cols}, strip, first, rows);
     } else if constexpr (layout::kRaw) {
-        for (int i = threadIdx.x; i < 16 * layout::blocks(cols) * 64; i += kThreads) {
+        for (int i = threadIdx.x; i < 16 * layout::blocks(cols) * 64; i += P::kThreads) {
             const int r = i / (layout::blocks(cols) * 64), c = i % (layout::blocks(cols) * 64);
             strip[c / 64 * layout::kBlock + layout::raw_at(r, c % 64)] = first + r < rows && c < cols ? a.Raw[raw.at(first + r, c)] : 0;
         }
     } else {
-        for (int i = threadIdx.x; i < layout::blocks(cols) * 128; i += kThreads) {
+        for (int i = threadIdx.x; i < layout::blocks(cols) * 128; i += P::kThreads) {
             const int block = i / 128, lane = i % 128 / 4;
             constexpr int kCodes = layout::kFour ? 8 : 4;
             uint32_t w = 0;
@@ -132,28 +130,28 @@ __device__ void pack_frag(const atlas_Pack &a) {
                 if (r >= rows || c >= cols) continue;
                 const uint32_t byte = a.Raw[raw.at(r, c)];
                 uint32_t code = layout::kFour ? (raw.high(c) ? byte >> 4 : byte & 15) : byte;
-                if constexpr (kScheme == ATLAS_SCHEME_NVFP4) code = atlas::sign_code(code, a.Raw[atlas::frag_scale<kScheme>::raw(rows, cols, r, c, 0)]);
-                w |= atlas::put_code<kScheme>(half, place, code);
+                if constexpr (P::kScheme == ATLAS_SCHEME_NVFP4) code = atlas::sign_code(code, a.Raw[atlas::frag_scale<P::kScheme>::raw(rows, cols, r, c, 0)]);
+                w |= atlas::put_code<P::kScheme>(half, place, code);
             }
             *reinterpret_cast<uint32_t *>(strip + size_t(block) * layout::kBlock + i % 128 * 4) = w;
         }
     }
     if constexpr (layout::kScales > 0 && !layout::kSix) {
-        using scale = atlas::frag_scale<kScheme>;
-        for (int i = threadIdx.x; i < layout::blocks(cols) * 16 * scale::kPerRow; i += kThreads) {
+        using scale = atlas::frag_scale<P::kScheme>;
+        for (int i = threadIdx.x; i < layout::blocks(cols) * 16 * scale::kPerRow; i += P::kThreads) {
             const int block = i / (16 * scale::kPerRow), r = i / scale::kPerRow % 16, j = i % scale::kPerRow;
             const int c = block * layout::kCols + j % scale::kOfBlock * scale::kSpan;
             const bool there = first + r < rows && c < cols;
             const uint8_t *from = a.Raw + (there ? scale::raw(rows, cols, first + r, c, j) : 0);
             uint8_t *to = strip + size_t(block) * layout::kBlock + 512 + scale::at(r, j) * scale::kBytes;
 #pragma unroll
-            for (int b = 0; b < scale::kBytes; b++) to[b] = !there ? 0 : kScheme == ATLAS_SCHEME_NVFP4 ? atlas::pack_scale(from[b]) : from[b];
+            for (int b = 0; b < scale::kBytes; b++) to[b] = !there ? 0 : P::kScheme == ATLAS_SCHEME_NVFP4 ? atlas::pack_scale(from[b]) : from[b];
         }
-    } else if constexpr (kScheme == ATLAS_SCHEME_F8BLOCK) {
+    } else if constexpr (P::kScheme == ATLAS_SCHEME_F8BLOCK) {
         const int n = (cols + 127) / 128;
         const uint8_t *from = a.Raw + size_t(rows) * cols + size_t(blockIdx.x) * n * 4;
         uint8_t *to = const_cast<uint8_t *>(layout::strip(a.W, 0, gridDim.x)) + size_t(blockIdx.x) * n * 4;
-        for (int i = threadIdx.x; i < n * 4; i += kThreads) to[i] = from[i];
+        for (int i = threadIdx.x; i < n * 4; i += P::kThreads) to[i] = from[i];
     }
     atlas::release_next();
 }
@@ -161,25 +159,23 @@ __device__ void pack_frag(const atlas_Pack &a) {
 // Block: one strip.
 template <class P>
 __device__ void unpack_frag(const atlas_Unpack &a) {
-    constexpr atlas_Scheme kScheme = P::kScheme;
-    constexpr int kThreads = P::kThreads;
-    using layout = atlas::frag<kScheme>;
+    using layout = atlas::frag<P::kScheme>;
     const int rows = a.W.Rows, cols = a.W.Cols, first = blockIdx.x * 16;
-    const atlas::frag_raw<kScheme> raw = {cols};
+    const atlas::frag_raw<P::kScheme> raw = {cols};
     const uint8_t *strip = layout::strip(a.W, 0, blockIdx.x);
     const auto code = [&](int r, int c) -> uint32_t {
         if constexpr (layout::kRaw) return strip[size_t(c / 64) * layout::kBlock + layout::raw_at(r, c % 64)];
-        const atlas::frag_place p = atlas::place_of<kScheme>(r, c % layout::kCols);
+        const atlas::frag_place p = atlas::place_of<P::kScheme>(r, c % layout::kCols);
         const uint8_t *block = strip + size_t(c / layout::kCols) * layout::kBlock;
-        return atlas::get_code<kScheme>(reinterpret_cast<const uint32_t *>(block)[p.word], p.half, p.place);
+        return atlas::get_code<P::kScheme>(reinterpret_cast<const uint32_t *>(block)[p.word], p.half, p.place);
     };
     atlas::wait_for_previous();
     if constexpr (layout::kSix) {
-        atlas::unpack_six<kThreads>({a.Raw, cols}, strip, first, rows);
+        atlas::unpack_six<P::kThreads>({a.Raw, cols}, strip, first, rows);
     } else {
         // Of two columns that share a byte the one in the low half writes both.
-        constexpr int kApart = kScheme == ATLAS_SCHEME_NVFP4 ? 1 : 16;
-        for (int i = threadIdx.x; i < 16 * cols; i += kThreads) {
+        constexpr int kApart = P::kScheme == ATLAS_SCHEME_NVFP4 ? 1 : 16;
+        for (int i = threadIdx.x; i < 16 * cols; i += P::kThreads) {
             const int r = i / cols, c = i % cols;
             if (first + r >= rows || raw.high(c)) continue;
             uint32_t byte = code(r, c);
@@ -188,21 +184,21 @@ __device__ void unpack_frag(const atlas_Unpack &a) {
         }
     }
     if constexpr (layout::kScales > 0 && !layout::kSix) {
-        using scale = atlas::frag_scale<kScheme>;
-        for (int i = threadIdx.x; i < layout::blocks(cols) * 16 * scale::kPerRow; i += kThreads) {
+        using scale = atlas::frag_scale<P::kScheme>;
+        for (int i = threadIdx.x; i < layout::blocks(cols) * 16 * scale::kPerRow; i += P::kThreads) {
             const int block = i / (16 * scale::kPerRow), r = i / scale::kPerRow % 16, j = i % scale::kPerRow;
             const int c = block * layout::kCols + j % scale::kOfBlock * scale::kSpan;
             if (first + r >= rows || c >= cols) continue;
             const uint8_t *from = strip + size_t(block) * layout::kBlock + 512 + scale::at(r, j) * scale::kBytes;
             uint8_t *to = a.Raw + scale::raw(rows, cols, first + r, c, j);
 #pragma unroll
-            for (int b = 0; b < scale::kBytes; b++) to[b] = kScheme == ATLAS_SCHEME_NVFP4 ? atlas::unpack_scale(from[b]) : from[b];
+            for (int b = 0; b < scale::kBytes; b++) to[b] = P::kScheme == ATLAS_SCHEME_NVFP4 ? atlas::unpack_scale(from[b]) : from[b];
         }
-    } else if constexpr (kScheme == ATLAS_SCHEME_F8BLOCK) {
+    } else if constexpr (P::kScheme == ATLAS_SCHEME_F8BLOCK) {
         const int n = (cols + 127) / 128;
         const uint8_t *from = layout::strip(a.W, 0, gridDim.x) + size_t(blockIdx.x) * n * 4;
         uint8_t *to = a.Raw + size_t(rows) * cols + size_t(blockIdx.x) * n * 4;
-        for (int i = threadIdx.x; i < n * 4; i += kThreads) to[i] = from[i];
+        for (int i = threadIdx.x; i < n * 4; i += P::kThreads) to[i] = from[i];
     }
     atlas::release_next();
 }

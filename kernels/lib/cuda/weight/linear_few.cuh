@@ -18,22 +18,21 @@ __device__ strip_weights start_strip(const atlas_Weight &w) {
 
 template <class P>
 __device__ void linear_few(const atlas_Linear &a) {
-    constexpr int kWarps = P::kWarps, kTiles = P::kTiles;
-    __shared__ atlas::strip_sums<kWarps, kTiles> sums;
-    atlas::strip_weights weights = atlas::start_strip<kWarps>(a.W);
-    const int first = blockIdx.y * 8 * kTiles;
-    atlas::strip_rows<kTiles> rows;
+    __shared__ atlas::strip_sums<P::kWarps, P::kTiles> sums;
+    atlas::strip_weights weights = atlas::start_strip<P::kWarps>(a.W);
+    const int first = blockIdx.y * 8 * P::kTiles;
+    atlas::strip_rows<P::kTiles> rows;
 #pragma unroll
-    for (int j = 0; j < kTiles; j++) {
+    for (int j = 0; j < P::kTiles; j++) {
         const int r = first + j * 8 + atlas::lane() / 4;
         rows.row[j] = r < a.Rows ? a.In + size_t(r) * a.W.Cols : nullptr;
     }
-    float c[kTiles][4] = {};
+    float c[P::kTiles][4] = {};
     atlas::release_next();
     atlas::wait_for_previous();
-    atlas::multiply_strip<kTiles>(weights, rows, a.W.Cols, atlas::warp(), kWarps, c);
+    atlas::multiply_strip<P::kTiles>(weights, rows, a.W.Cols, atlas::warp(), P::kWarps, c);
     sums.put(c);
-    for (int i = threadIdx.x; i < kTiles * 128; i += kWarps * 32) {
+    for (int i = threadIdx.x; i < P::kTiles * 128; i += P::kWarps * 32) {
         const int n = blockIdx.x * 16 + atlas::strip_row(i % 128), r = first + i / 128 * 8 + atlas::strip_column(i % 128);
         if (n >= a.W.Rows || r >= a.Rows) continue;
         const float bias = a.Bias ? a.Bias[n] : 0.0f;
@@ -43,22 +42,21 @@ __device__ void linear_few(const atlas_Linear &a) {
 
 template <class P>
 __device__ void logits_few(const atlas_Logits &a) {
-    constexpr int kWarps = P::kWarps, kTiles = P::kTiles;
-    __shared__ atlas::strip_sums<kWarps, kTiles> sums;
-    atlas::strip_weights weights = atlas::start_strip<kWarps>(a.W);
-    const int first = blockIdx.y * 8 * kTiles;
-    atlas::strip_rows<kTiles> rows;
+    __shared__ atlas::strip_sums<P::kWarps, P::kTiles> sums;
+    atlas::strip_weights weights = atlas::start_strip<P::kWarps>(a.W);
+    const int first = blockIdx.y * 8 * P::kTiles;
+    atlas::strip_rows<P::kTiles> rows;
     atlas::release_next();
     atlas::wait_for_previous();
 #pragma unroll
-    for (int j = 0; j < kTiles; j++) {
+    for (int j = 0; j < P::kTiles; j++) {
         const int r = first + j * 8 + atlas::lane() / 4, from = r < a.Rows ? a.Index[r] : -1;
         rows.row[j] = from >= 0 && from < a.InRows ? a.In + size_t(from) * a.W.Cols : nullptr;
     }
-    float c[kTiles][4] = {};
-    atlas::multiply_strip<kTiles>(weights, rows, a.W.Cols, atlas::warp(), kWarps, c);
+    float c[P::kTiles][4] = {};
+    atlas::multiply_strip<P::kTiles>(weights, rows, a.W.Cols, atlas::warp(), P::kWarps, c);
     sums.put(c);
-    for (int i = threadIdx.x; i < kTiles * 128; i += kWarps * 32) {
+    for (int i = threadIdx.x; i < P::kTiles * 128; i += P::kWarps * 32) {
         const int n = blockIdx.x * 16 + atlas::strip_row(i % 128), r = first + i / 128 * 8 + atlas::strip_column(i % 128);
         if (n < a.W.Rows && r < a.Rows) a.Out[size_t(r) * a.W.Rows + n] = sums.get(i / 128, i % 128) * atlas::row_scale(a.W, 0, n);
     }

@@ -78,32 +78,31 @@ __device__ void put_outputs(const atlas_Linear &a, int out, int row, int end, co
 
 template <class P>
 __device__ void linear_frag_tall(const atlas_Linear &a, const atlas_TensorMap *in) {
-    constexpr atlas_Scheme kScheme = P::kScheme;
-    constexpr int kRows = P::kRows, kSplit = P::kSplit, kStages = P::kStages;
     using namespace atlas;
-    using pipe_t = tall_pipe<kScheme, kRows, kStages>;
-    static_assert(kStages * pipe_t::kStageBytes >= kSplit * kPart<kRows, kSplit> * 512, "sums take the place of stages");
+    using pipe_t = tall_pipe<P::kScheme, P::kRows, P::kStages>;
+    static_assert(launched<P, pipe_t::kThreads, pipe_t::kShared, P::kSplit>::kFits);
+    static_assert(P::kStages * pipe_t::kStageBytes >= P::kSplit * kPart<P::kRows, P::kSplit> * 512, "sums take the place of stages");
     const pipe_t pipe;
-    const int rank = kSplit > 1 ? cluster_rank() : 0, strips = (a.W.Rows + 15) / 16;
-    const int row_tiles = (a.Rows + kRows - 1) / kRows, out_tiles = (a.W.Rows + kTallOut - 1) / kTallOut, tiles = row_tiles * out_tiles;
-    constexpr int kWhole = frag<kScheme>::kSix ? 4 : 1;  // steps that stay together
-    const int parts = (tiles64(a.W.Cols) + kWhole - 1) / kWhole, begin = parts * rank / kSplit * kWhole, end = parts * (rank + 1) / kSplit * kWhole;
+    const int rank = P::kSplit > 1 ? cluster_rank() : 0, strips = (a.W.Rows + 15) / 16;
+    const int row_tiles = (a.Rows + P::kRows - 1) / P::kRows, out_tiles = (a.W.Rows + kTallOut - 1) / kTallOut, tiles = row_tiles * out_tiles;
+    constexpr int kWhole = frag<P::kScheme>::kSix ? 4 : 1;  // steps that stay together
+    const int parts = (tiles64(a.W.Cols) + kWhole - 1) / kWhole, begin = parts * rank / P::kSplit * kWhole, end = parts * (rank + 1) / P::kSplit * kWhole;
     release_next();
     if (pipe_t::copies()) {
         give_registers<40>();
         if (warp() == 8) {
-            stage<kStages> now;
-            for (int i = blockIdx.x / kSplit; i < tiles; i += gridDim.x / kSplit) {
+            stage<P::kStages> now;
+            for (int i = blockIdx.x / P::kSplit; i < tiles; i += gridDim.x / P::kSplit) {
                 const wide_tile at = place_tile(i, row_tiles, out_tiles);
-                const int row = first_row<kRows>(at.row, a.Rows), first = at.out * (kTallOut / 16), n = min(kTallOut / 16, strips - first);
-                const copy_strips<kScheme, kTallOut / 16> weights = {
-                    frag<kScheme>::strip(a.W, 0, first), 0, 0, n, a.W.Cols, n, box_rows(kRows, a.Rows) * 128, true};
+                const int row = first_row<P::kRows>(at.row, a.Rows), first = at.out * (kTallOut / 16), n = min(kTallOut / 16, strips - first);
+                const copy_strips<P::kScheme, kTallOut / 16> weights = {
+                    frag<P::kScheme>::strip(a.W, 0, first), 0, 0, n, a.W.Cols, n, box_rows(P::kRows, a.Rows) * 128, true};
                 const auto copy_rows = [&](int slot, int step) {
                     if (elected()) copy_box(pipe.rows(slot), in, step * 64, row, pipe.full + slot * 8);
                 };
                 int step = begin;
-                if (i == int(blockIdx.x) / kSplit) {  // weights depend on no kernel before this one
-                    const int early = min(end - begin, kStages);
+                if (i == int(blockIdx.x) / P::kSplit) {  // weights depend on no kernel before this one
+                    const int early = min(end - begin, P::kStages);
                     for (int s = 0; s < early; s++) weights(begin + s, pipe.weights(s), pipe.full + s * 8);
                     wait_for_previous();
                     for (int s = 0; s < early; s++, step++, now.next()) copy_rows(s, step);
@@ -116,24 +115,24 @@ __device__ void linear_frag_tall(const atlas_Linear &a, const atlas_TensorMap *i
             }
         }
         __syncwarp();
-        if constexpr (kSplit > 1) arrive_cluster(), wait_cluster(), sync_cluster();
+        if constexpr (P::kSplit > 1) arrive_cluster(), wait_cluster(), sync_cluster();
     } else {
         take_registers<232>();
-        stage<kStages> now;
+        stage<P::kStages> now;
         wait_for_previous();
-        for (int i = blockIdx.x / kSplit; i < tiles; i += gridDim.x / kSplit) {
+        for (int i = blockIdx.x / P::kSplit; i < tiles; i += gridDim.x / P::kSplit) {
             const wide_tile at = place_tile(i, row_tiles, out_tiles);
             const int out = at.out * kTallOut + warp() * 16;
-            float c[1][kRows / 2];
-            multiply_strip<kScheme, kRows>(pipe, now, begin, end, a.W.Cols, c);
-            const int row = first_row<kRows>(at.row, a.Rows);
-            if constexpr (kSplit == 1) {
-                put_outputs<kRows>(a, out, row, a.Rows, c[0]);
+            float c[1][P::kRows / 2];
+            multiply_strip<P::kScheme, P::kRows>(pipe, now, begin, end, a.W.Cols, c);
+            const int row = first_row<P::kRows>(at.row, a.Rows);
+            if constexpr (P::kSplit == 1) {
+                put_outputs<P::kRows>(a, out, row, a.Rows, c[0]);
             } else {
-                constexpr int kMine = kPart<kRows, kSplit>;
+                constexpr int kMine = kPart<P::kRows, P::kSplit>;
                 float mine[kMine / 2];
-                exchange_sums<kRows, kSplit>(pipe.data, rank, c[0], mine);
-                put_outputs<kMine>(a, out, row + rank * kMine, min(row + min((rank + 1) * kMine, kRows), a.Rows), mine);
+                exchange_sums<P::kRows, P::kSplit>(pipe.data, rank, c[0], mine);
+                put_outputs<kMine>(a, out, row + rank * kMine, min(row + min((rank + 1) * kMine, P::kRows), a.Rows), mine);
             }
         }
     }

@@ -27,6 +27,7 @@ struct tile_place {
 template <class P>
 __device__ void linear_frag_tile(const atlas_Linear &a) {
     using tile_t = atlas::frag_tile<P::kScheme, P::kStrips, 8, true, P::kStages>;
+    static_assert(atlas::launched<P, tile_t::kThreads, tile_t::kShared>::kFits);
     const atlas::tile_place<P::kStrips> at(blockIdx.x, a.Rows, a.W.Rows);
     const int rows = min(64, a.Rows - at.row);
     tile_t::multiply(
@@ -52,6 +53,7 @@ __device__ void linear_frag_tile(const atlas_Linear &a) {
 template <class P>
 __device__ void linear_frag_split(const atlas_Linear &a) {
     using tile_t = atlas::frag_tile<P::kScheme, 8, 8, true, P::kStages>;
+    static_assert(atlas::launched<P, tile_t::kThreads, tile_t::kShared, 8>::kFits);
     const atlas::tile_place<8> at(blockIdx.x / 8, a.Rows, a.W.Rows);
     const int rows = min(64, a.Rows - at.row), rank = atlas::cluster_rank();
     tile_t::multiply(
@@ -83,6 +85,7 @@ __device__ void linear_frag_split(const atlas_Linear &a) {
 template <class P>
 __device__ void logits_frag_tile(const atlas_Logits &a) {
     using tile_t = atlas::frag_tile<P::kScheme, P::kStrips, 8, true, P::kStages>;
+    static_assert(atlas::launched<P, tile_t::kThreads, tile_t::kShared>::kFits);
     const atlas::tile_place<P::kStrips> at(blockIdx.x, a.Rows, a.W.Rows);
     const int rows = min(64, a.Rows - at.row);
     const auto line = [&](int r) -> const atlas_act * {

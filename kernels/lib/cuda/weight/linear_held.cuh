@@ -7,7 +7,7 @@
 // warp's units of a strip kReady are decoded before there are rows, the others wait as they came.
 //
 // Grid (any of at least strips/kStrips); 32·kWarps threads. W.Cols%64 == 0; with a norm, W.Cols is 256, 512, 1024, 2048 or 4096, at most
-// 256·kWarps, and there is no Residual. Dynamic shared memory: held_share<…>::kPartsBytes + Rows·(2·W.Cols + 16).
+// 256·kWarps, and there is no Residual. Dynamic shared memory: held_share<…>::kShared.
 #pragma once
 #include "lib/cuda/ptx/barrier.cuh"
 #include "lib/cuda/ptx/grid.cuh"
@@ -89,7 +89,7 @@ struct held_units {
 template <atlas_Scheme kScheme, int kRows, int kWarps, int kStrips, int kUnits, int kReady>
 struct held_share {
     static constexpr int kThreads = kWarps * 32, kParts = kRows * 16;  // sums of a warp and strip
-    static constexpr int kPartsBytes = kStrips * kWarps * kParts * 4;
+    static constexpr int kPartsBytes = kStrips * kWarps * kParts * 4, kShared = kPartsBytes + kRows * (kUnits * kWarps * 128 + 16);  // with rows of all columns
     static_assert(kRows <= 8 && kStrips * kParts <= kThreads, "columns of a product; a thread for each result");
 
     __device__ static int strip_of(int s) { return blockIdx.x + s * gridDim.x; }
@@ -235,14 +235,18 @@ struct held_norm {
 
 template <class P, typename Args>
 __device__ void linear_held(const Args &a) {
-    atlas::held_share<P::kScheme, P::kRows, P::kWarps, P::kStrips, P::kUnits, P::kReady>::run(
+    using share = atlas::held_share<P::kScheme, P::kRows, P::kWarps, P::kStrips, P::kUnits, P::kReady>;
+    static_assert(atlas::launched<P, share::kThreads, share::kShared>::kFits);
+    share::run(
         a.W, a.Bias, a.Rows, atlas::held_rows<P::kRows, P::kWarps, P::kUnits>{a.In, a.Rows, a.W.Cols}, [&](int n, int r) { return atlas::kAddsTo<Args> ? a.Out[size_t(r) * a.OutPitch + n] : atlas_act{}; },
         [&](int n, int r, float result, atlas_act there) { a.Out[size_t(r) * a.OutPitch + n] = __float2bfloat16_rn(atlas::kAddsTo<Args> ? atlas::plus(there, result) : result); });
 }
 
 template <class P>
 __device__ void norm_linear_held(const atlas_NormLinear &a) {
-    atlas::held_share<P::kScheme, P::kRows, P::kWarps, P::kStrips, P::kUnits, P::kReady>::run(
+    using share = atlas::held_share<P::kScheme, P::kRows, P::kWarps, P::kStrips, P::kUnits, P::kReady>;
+    static_assert(atlas::launched<P, share::kThreads, share::kShared>::kFits);
+    share::run(
         a.W, a.Bias, a.Rows, atlas::held_norm<P::kRows, P::kWarps>(a), [](int, int) { return atlas_act{}; },
         [&](int n, int r, float result, atlas_act) { a.Out[size_t(r) * a.OutPitch + n] = __float2bfloat16_rn(result); });
 }

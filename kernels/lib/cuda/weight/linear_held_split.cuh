@@ -28,37 +28,36 @@ struct held_split {
 
 template <class P, typename Args>
 __device__ void linear_held_split(const Args &a) {
-    constexpr atlas_Scheme kScheme = P::kScheme;
-    constexpr int kStrips = P::kStrips, kTeams = P::kTeams, kUnits = P::kUnits, kReady = P::kReady, kSplit = P::kSplit;
     using namespace atlas;
-    using shape = held_split<kStrips, kTeams, kUnits, kSplit>;
+    using shape = held_split<P::kStrips, P::kTeams, P::kUnits, P::kSplit>;
+    static_assert(launched<P, shape::kThreads, shape::kShared, P::kSplit>::kFits);
     constexpr int kTiles = shape::kTiles;
     const atlas_Weight &w = a.W;
-    const int rank = cluster_rank(), tile = blockIdx.x / kSplit, team = warp() % kTeams, part = rank * kTeams + team;
-    const int strip = tile * kStrips + warp() / kTeams, first = part * kUnits;
+    const int rank = cluster_rank(), tile = blockIdx.x / P::kSplit, team = warp() % P::kTeams, part = rank * P::kTeams + team;
+    const int strip = tile * P::kStrips + warp() / P::kTeams, first = part * P::kUnits;
     const uint32_t rows_at = shared_address(held_shared), parts_at = rows_at + shape::kPartsAt;
     const uint32_t parts_there = rows_at + shape::kBarrierAt, rows_there = parts_there + 8;
     const int column = rank * shape::kCols;  // the block's first
     release_next();
-    held_units<kScheme, kUnits, kReady> weights;
+    held_units<P::kScheme, P::kUnits, P::kReady> weights;
     weights.load(w, 0, strip, strip * 16 < w.Rows, [&](int i) { return min(first + i, w.Cols / 64 - 1); });
     if (threadIdx.x == 0) {
         init_barrier(parts_there, 1), init_barrier(rows_there, 1), fence_barriers();
         if (column < w.Cols) arrive_expecting(rows_there, a.Rows * min(shape::kCols, w.Cols - column) * 2);
-        arrive_expecting(parts_there, (shape::kQuads - rank + kSplit - 1) / kSplit * shape::kParts * 512);
+        arrive_expecting(parts_there, (shape::kQuads - rank + P::kSplit - 1) / P::kSplit * shape::kParts * 512);
     }
     __syncwarp();
     arrive_cluster();
     // What this warp finishes: a lane has outputs n and n+8 of two rows, and stores outputs at, at+1 and the same plus eight of row r.
-    const int quad = warp() * kSplit + rank, t = lane() % 4, g = lane() / 4;
-    const int base = (tile * kStrips + quad / kTiles) * 16, n = base + g, r = quad % kTiles * 8 + g;
+    const int quad = warp() * P::kSplit + rank, t = lane() % 4, g = lane() / 4;
+    const int base = (tile * P::kStrips + quad / kTiles) * 16, n = base + g, r = quad % kTiles * 8 + g;
     const bool finishes = warp() < shape::kMine && quad < shape::kQuads && base < w.Rows;
     const bool pairs = a.OutPitch % 2 == 0 && reinterpret_cast<uintptr_t>(a.Out) % 4 == 0;
     uint16_t *const out = reinterpret_cast<uint16_t *>(a.Out + size_t(r) * a.OutPitch + base + 2 * t);
     float scale[2] = {}, bias[2] = {};
     if (finishes)
 #pragma unroll
-        for (int h = 0; h < 2; h++) scale[h] = row_scale(w, 0, n + h * 8) * unit<kScheme>::kFactor, bias[h] = a.Bias ? a.Bias[n + h * 8] : 0.0f;
+        for (int h = 0; h < 2; h++) scale[h] = row_scale(w, 0, n + h * 8) * unit<P::kScheme>::kFactor, bias[h] = a.Bias ? a.Bias[n + h * 8] : 0.0f;
     weights.decode();
     wait_cluster();  // barriers are there
 
@@ -72,9 +71,9 @@ __device__ void linear_held_split(const Args &a) {
     if (column < w.Cols) wait_barrier(rows_there, 0);
 
     float c[kTiles][4] = {};
-    const uint32_t lane_at = rows_at + lane() % 8 * shape::kPitch + lane() / 8 * 16 + team * kUnits * 128;
+    const uint32_t lane_at = rows_at + lane() % 8 * shape::kPitch + lane() / 8 * 16 + team * P::kUnits * 128;
 #pragma unroll
-    for (int i = 0; i < kUnits; i++) {
+    for (int i = 0; i < P::kUnits; i++) {
         if ((first + i) * 64 >= w.Cols) break;  // nobody stored rows there
 #pragma unroll
         for (int j = 0; j < kTiles; j++) {
@@ -85,8 +84,8 @@ __device__ void linear_held_split(const Args &a) {
     }
 #pragma unroll
     for (int j = 0; j < kTiles; j++) {
-        const int q = warp() / kTeams * kTiles + j;
-        store_counted(address_in(parts_at + ((q / kSplit * shape::kParts + part) * 32 + lane()) * 16, q % kSplit), c[j], address_in(parts_there, q % kSplit));
+        const int q = warp() / P::kTeams * kTiles + j;
+        store_counted(address_in(parts_at + ((q / P::kSplit * shape::kParts + part) * 32 + lane()) * 16, q % P::kSplit), c[j], address_in(parts_there, q % P::kSplit));
     }
     if (!(warp() < shape::kMine && quad < shape::kQuads)) return;
     wait_barrier(parts_there, 0);

@@ -221,7 +221,9 @@ struct few {
 template <class P>
 __device__ void linear_few(const atlas_Linear &a) {
     const int first = blockIdx.y * 8 * P::kTiles;
-    atlas::few<P::kScheme, P::kTeams, P::kTiles, P::kStrips, P::kUnits, P::kStages>::run(
+    using few_t = atlas::few<P::kScheme, P::kTeams, P::kTiles, P::kStrips, P::kUnits, P::kStages>;
+    static_assert(atlas::launched<P, few_t::kThreads, few_t::kShared>::kFits);
+    few_t::run(
         a.W, min(8 * P::kTiles, a.Rows - first), [&](int r) { return a.In + size_t(first + r) * a.W.Cols; },
         [&](int n, int r, float sum) { a.Out[size_t(first + r) * a.OutPitch + n] = __float2bfloat16_rn(a.Bias ? sum + a.Bias[n] : sum); });
 }
@@ -233,6 +235,8 @@ __device__ void logits_few(const atlas_Logits &a) {
         const int from = a.Index[first + r];
         return from >= 0 && from < a.InRows ? a.In + size_t(from) * a.W.Cols : nullptr;
     };
-    atlas::few<P::kScheme, P::kTeams, P::kTiles, P::kStrips, P::kUnits, P::kStages>::run(
+    using few_t = atlas::few<P::kScheme, P::kTeams, P::kTiles, P::kStrips, P::kUnits, P::kStages>;
+    static_assert(atlas::launched<P, few_t::kThreads, few_t::kShared>::kFits);
+    few_t::run(
         a.W, min(8 * P::kTiles, a.Rows - first), line, [&](int n, int r, float sum) { a.Out[size_t(first + r) * a.W.Rows + n] = sum; });
 }

@@ -20,6 +20,7 @@ __device__ void linear_split(const Args &a, const atlas_TensorMap *in) {
         uint32_t pair[2];
     };
     using split_t = atlas::split<P::kScheme, P::kTeams, P::kStrips, P::kRows, P::kUnits, P::kStages, P::kSplit, false>;
+    static_assert(atlas::launched<P, P::kTeams * 128 + 32, split_t::kShared, P::kSplit>::kFits);
     split_t::run(
         a.W, a.Bias, atlas::box_rows(P::kRows, a.Rows),
         [&](uint32_t to, int unit, uint32_t barrier) { atlas::copy_box(to, in, unit * 64, first, barrier); },
@@ -58,6 +59,7 @@ __device__ void logits_split(const atlas_Logits &a) {
     uint32_t chunks[kEach], there = 0;  // where rows have this lane's chunk, in units of it; and which are there: others read as zeros
     bool known = false;
     using split_t = atlas::split<P::kScheme, P::kTeams, P::kStrips, P::kRows, P::kUnits, P::kStages, P::kSplit, true>;
+    static_assert(atlas::launched<P, P::kTeams * 128 + 32, split_t::kShared, P::kSplit>::kFits);
     split_t::run(
         a.W, nullptr, P::kRows,
         [&](uint32_t to, int unit, uint32_t) {

@@ -33,22 +33,21 @@ __device__ void copy_tile(atlas_act *to, const atlas_act *from, int first, int l
 
 template <class P>
 __device__ void linear_tile(const atlas_Linear &a) {
-    constexpr int kM = P::kM, kN = P::kN, kWarpsM = P::kWarpsM, kWarpsN = P::kWarpsN;
-    constexpr int kThreads = kWarpsM * kWarpsN * 32, kTilesM = kM / kWarpsM / 16, kTilesN = kN / kWarpsN / 8;
-    static_assert(kM % (kWarpsM * 16) == 0 && kN % (kWarpsN * 16) == 0, "whole pairs of tiles");
-    static_assert((kM + kN) * atlas::kDepth * atlas::kStages * sizeof(atlas_act) <= 48 * 1024, "static shared memory");
-    __shared__ __align__(128) atlas_act rows[atlas::kStages][kM * atlas::kDepth];
-    __shared__ __align__(128) atlas_act weights[atlas::kStages][kN * atlas::kDepth];
-    const int lane = atlas::lane(), row0 = blockIdx.x * kM, out0 = blockIdx.y * kN;
-    const int m0 = atlas::warp() % kWarpsM * (kM / kWarpsM), n0 = atlas::warp() / kWarpsM * (kN / kWarpsN);
+    constexpr int kThreads = P::kWarpsM * P::kWarpsN * 32, kTilesM = P::kM / P::kWarpsM / 16, kTilesN = P::kN / P::kWarpsN / 8;
+    static_assert(P::kM % (P::kWarpsM * 16) == 0 && P::kN % (P::kWarpsN * 16) == 0, "whole pairs of tiles");
+    static_assert((P::kM + P::kN) * atlas::kDepth * atlas::kStages * sizeof(atlas_act) <= 48 * 1024, "static shared memory");
+    __shared__ __align__(128) atlas_act rows[atlas::kStages][P::kM * atlas::kDepth];
+    __shared__ __align__(128) atlas_act weights[atlas::kStages][P::kN * atlas::kDepth];
+    const int lane = atlas::lane(), row0 = blockIdx.x * P::kM, out0 = blockIdx.y * P::kN;
+    const int m0 = atlas::warp() % P::kWarpsM * (P::kM / P::kWarpsM), n0 = atlas::warp() / P::kWarpsM * (P::kN / P::kWarpsN);
     const int cols = a.W.Cols, pitch = atlas::padded(cols), steps = (cols + atlas::kDepth - 1) / atlas::kDepth;
     const bool whole = cols % 8 == 0;
     const atlas_act *w = atlas::weight_row(a.W, 0, 0);
     const auto copy_weights = [&](int step) {
-        if (step < steps) atlas::copy_tile<kThreads, kN>(weights[step % atlas::kStages], w, out0, a.W.Rows, pitch, pitch, step * atlas::kDepth, true);
+        if (step < steps) atlas::copy_tile<kThreads, P::kN>(weights[step % atlas::kStages], w, out0, a.W.Rows, pitch, pitch, step * atlas::kDepth, true);
     };
     const auto copy_rows = [&](int step) {
-        if (step < steps) atlas::copy_tile<kThreads, kM>(rows[step % atlas::kStages], a.In, row0, a.Rows, cols, cols, step * atlas::kDepth, whole);
+        if (step < steps) atlas::copy_tile<kThreads, P::kM>(rows[step % atlas::kStages], a.In, row0, a.Rows, cols, cols, step * atlas::kDepth, whole);
     };
     for (int s = 0; s < atlas::kStages - 1; s++) copy_weights(s);
     atlas::wait_for_previous();

@@ -136,56 +136,56 @@ __device__ void multiply_parts(const Pipe &pipe, Stage &now, int steps, float (&
 
 template <class P, bool kGated = false>
 __device__ void linear_wide(const atlas_Linear &a, const atlas_TensorMap *in) {
-    constexpr int kRows = P::kRows, kOut = P::kOut, kStages = P::kStages, kAcross = P::kAcross, kAlong = P::kAlong;
-    constexpr int kPieces = (kOut + 63) / 64, kPieceBytes = kOut / kPieces * 128, kShare = kRows / kAlong;
-    constexpr int kTeams = kRows == 192 ? 3 : kRows > 64 ? 2 : 1, kParts = kRows / 64 / kTeams;
-    constexpr bool kMany = kParts * kOut > 128, kMost = kParts * kOut == 256 && !kGated;  // sums that take more than a thread's share of registers
-    constexpr int kWidth = kGated ? kOut / 2 : kOut;  // outputs of a tile
-    static_assert((kOut == 32 || kOut % 64 == 0) && kPieces % kAcross == 0 && kShare % 8 == 0, "whole pieces for each block");
-    using pipe_t = atlas::wide<kTeams, kRows, kOut * 128, kStages, kAcross * kAlong, true>;
+    constexpr int kPieces = (P::kOut + 63) / 64, kPieceBytes = P::kOut / kPieces * 128, kShare = P::kRows / P::kAlong;
+    constexpr int kTeams = P::kRows == 192 ? 3 : P::kRows > 64 ? 2 : 1, kParts = P::kRows / 64 / kTeams;
+    constexpr bool kMany = kParts * P::kOut > 128, kMost = kParts * P::kOut == 256 && !kGated;  // sums that take more than a thread's share of registers
+    constexpr int kWidth = kGated ? P::kOut / 2 : P::kOut;  // outputs of a tile
+    static_assert((P::kOut == 32 || P::kOut % 64 == 0) && kPieces % P::kAcross == 0 && kShare % 8 == 0, "whole pieces for each block");
+    using pipe_t = atlas::wide<kTeams, P::kRows, P::kOut * 128, P::kStages, P::kAcross * P::kAlong, true>;
+    static_assert(atlas::launched<P, pipe_t::kThreads, pipe_t::kShared, P::kAcross * P::kAlong>::kFits);
     const pipe_t pipe;
-    const int steps = atlas::tiles64(a.W.Cols), across = pipe.rank % kAcross, along = pipe.rank / kAcross;
-    const int row_tiles = (a.Rows + kRows * kAcross - 1) / (kRows * kAcross), outs = kGated ? a.W.Rows / 2 : a.W.Rows, out_tiles = (outs + kWidth * kAlong - 1) / (kWidth * kAlong);
-    const int first = blockIdx.x / (kAcross * kAlong), stride = gridDim.x / (kAcross * kAlong), tiles = row_tiles * out_tiles;
+    const int steps = atlas::tiles64(a.W.Cols), across = pipe.rank % P::kAcross, along = pipe.rank / P::kAcross;
+    const int row_tiles = (a.Rows + P::kRows * P::kAcross - 1) / (P::kRows * P::kAcross), outs = kGated ? a.W.Rows / 2 : a.W.Rows, out_tiles = (outs + kWidth * P::kAlong - 1) / (kWidth * P::kAlong);
+    const int first = blockIdx.x / (P::kAcross * P::kAlong), stride = gridDim.x / (P::kAcross * P::kAlong), tiles = row_tiles * out_tiles;
     atlas::release_next();
     if (pipe_t::copies()) {
         if constexpr (kMany) atlas::give_registers<kMost ? 40 : 56>();
         if (atlas::warp() == kTeams * 4 && atlas::elected()) {
             atlas::prefetch_map(in);
-            atlas::stage<kStages> now;
+            atlas::stage<P::kStages> now;
             for (int i = first; i < tiles; i += stride) {
                 const atlas::wide_tile at = atlas::place_tile(i, row_tiles, out_tiles);
-                const int row = atlas::first_row<kRows>(at.row * kAcross + across, a.Rows), out = (at.out * kAlong + along) * kWidth;
+                const int row = atlas::first_row<P::kRows>(at.row * P::kAcross + across, a.Rows), out = (at.out * P::kAlong + along) * kWidth;
                 const int pieces = kGated ? kPieces : max(0, min(kPieces, (outs - out + 63) / 64));
                 const atlas_act *from = atlas::tile64(a.W, 0, out / 64, 0) + out % 64 * 64;
                 const auto copy_weights = [&](int slot, int step) {
                     const uint32_t full = pipe.full + slot * 8;
 #pragma unroll
                     for (int j = 0; j < kPieces; j++) {
-                        if (j >= pieces || j % kAcross != across) continue;
+                        if (j >= pieces || j % P::kAcross != across) continue;
                         const uint32_t to = pipe.weights(slot) + j * kPieceBytes;
                         const int further = kGated && j >= kPieces / 2 ? outs / 64 - kPieces / 2 : 0;
                         const atlas_act *piece = from + (size_t(j + further) * steps + step) * atlas::kTile64;
-                        if constexpr (kAcross > 1)
-                            atlas::copy_bulk_to(to, piece, kPieceBytes, full, ((1 << kAcross) - 1) << along * kAcross);
+                        if constexpr (P::kAcross > 1)
+                            atlas::copy_bulk_to(to, piece, kPieceBytes, full, ((1 << P::kAcross) - 1) << along * P::kAcross);
                         else
                             atlas::copy_bulk(to, piece, kPieceBytes, full);
                     }
                 };
                 const auto copy_rows = [&](int slot, int step) {
                     const uint32_t full = pipe.full + slot * 8, to = pipe.rows(slot) + along * kShare * 128;
-                    if constexpr (kAlong > 1) {
+                    if constexpr (P::kAlong > 1) {
                         int blocks = 0;
-                        for (int j = 0; j < kAlong; j++) blocks |= 1 << (j * kAcross + across);
+                        for (int j = 0; j < P::kAlong; j++) blocks |= 1 << (j * P::kAcross + across);
                         atlas::copy_box_to(to, in, step * 64, row + along * kShare, full, blocks);
                     } else {
                         atlas::copy_box(to, in, step * 64, row, full);
                     }
                 };
-                const int bytes = kAlong * atlas::box_rows(kShare, a.Rows) * 128 + pieces * kPieceBytes;
+                const int bytes = P::kAlong * atlas::box_rows(kShare, a.Rows) * 128 + pieces * kPieceBytes;
                 int step = 0;
                 if (i == first) {  // weights depend on no kernel before this one, if not made by it
-                    const int early = min(steps, kStages);
+                    const int early = min(steps, P::kStages);
                     for (; step < early; step++) {
                         atlas::arrive_expecting(pipe.full + step * 8, bytes);
                         copy_weights(step, step);
@@ -204,20 +204,20 @@ __device__ void linear_wide(const atlas_Linear &a, const atlas_TensorMap *in) {
         __syncwarp();
     } else {
         if constexpr (kMany) atlas::take_registers<kMost ? 232 : 224>();
-        atlas::stage<kStages> now;
+        atlas::stage<P::kStages> now;
         const atlas::wide_outputs to(a.Out, a.Rows, a.OutPitch, outs);
         const int t = atlas::lane() % 4;
         atlas::wait_for_previous();
         for (int i = first; i < tiles; i += stride) {
             const atlas::wide_tile at = atlas::place_tile(i, row_tiles, out_tiles);
-            const int number = at.row * kAcross + across, out = (at.out * kAlong + along) * kWidth;
-            int row = atlas::first_row<kRows>(number, a.Rows) + pipe_t::team() * kParts * 64;
-            if (row >= a.Rows || row + kParts * 64 <= number * kRows) {  // no rows, or only those of the tile before
+            const int number = at.row * P::kAcross + across, out = (at.out * P::kAlong + along) * kWidth;
+            int row = atlas::first_row<P::kRows>(number, a.Rows) + pipe_t::team() * kParts * 64;
+            if (row >= a.Rows || row + kParts * 64 <= number * P::kRows) {  // no rows, or only those of the tile before
                 pipe.skip(now, steps);
                 continue;
             }
-            float c[kParts][kOut / 2];
-            atlas::multiply_parts<kOut>(pipe, now, steps, c);
+            float c[kParts][P::kOut / 2];
+            atlas::multiply_parts<P::kOut>(pipe, now, steps, c);
             row += atlas::warp() % 4 * 16;
 #pragma unroll
             for (int p = 0; p < kParts; p++, row += 64) {

@@ -37,12 +37,10 @@ struct route_up_shape {
 
 template <class P>
 __device__ void route_up_row(const atlas_NormRouteUp &a) {
-    constexpr atlas_Scheme kScheme = P::kScheme;
-    constexpr int kUnits = P::kUnits;
-    constexpr bool kSpreads = P::kSpreads;
     using namespace atlas;
-    using shape = route_up_shape<kScheme, kUnits, kSpreads>;
-    using product_t = few_product<kScheme, 2, kSpreads>;
+    using shape = route_up_shape<P::kScheme, P::kUnits, P::kSpreads>;
+    static_assert(launched<P, shape::kWarps * 32, shape::kShared, shape::kBlocks>::kFits);
+    using product_t = few_product<P::kScheme, 2, P::kSpreads>;
     using router_t = unit<ATLAS_SCHEME_BF16>;
     constexpr int kWarps = shape::kWarps, kEach = shape::kEach;
     const atlas_Weight &w = a.W, &router = a.Router;
@@ -54,8 +52,8 @@ __device__ void route_up_row(const atlas_NormRouteUp &a) {
     const int team = warp() / shape::kParts, part = warp() % shape::kParts, half = w.Rows / 2, groups = half / 16;
     const int item = team * gridDim.x + blockIdx.x, pick = item / groups, group = item % groups, begin = units * part / shape::kParts, end = units * (part + 1) / shape::kParts;
     const bool busy = item < a.TopK * groups;
-    const int bytes = busy ? unit<kScheme>::bytes(w.Cols, begin, end - begin) : 0;  // of this warp's share of gates, and of ups
-    const uint32_t gates = unit<kScheme>::at(w, 0, group, begin) - w.Data, ups = unit<kScheme>::at(w, 0, group + groups, begin) - w.Data;
+    const int bytes = busy ? unit<P::kScheme>::bytes(w.Cols, begin, end - begin) : 0;  // of this warp's share of gates, and of ups
+    const uint32_t gates = unit<P::kScheme>::at(w, 0, group, begin) - w.Data, ups = unit<P::kScheme>::at(w, 0, group + groups, begin) - w.Data;
     if (warp() == 0) {
         if (lane() == 0) {
             init_barrier(router_there, 1), init_barrier(keys_there, 1);
@@ -78,8 +76,8 @@ __device__ void route_up_row(const atlas_NormRouteUp &a) {
     if (product_t::kLifts) factor = {factor.x * 0x1p-64f, factor.y * 0x1p-64f};
     const float4 scale = there ? *reinterpret_cast<const float4 *>(a.Scale + c) : float4{};
     const float each = 1.0f / w.Cols;
-    if constexpr (kSpreads)
-        if (threadIdx.x < kUnits * 8) store_shared(memory + shape::kZerosAt + threadIdx.x * 16, {});
+    if constexpr (P::kSpreads)
+        if (threadIdx.x < P::kUnits * 8) store_shared(memory + shape::kZerosAt + threadIdx.x * 16, {});
     router_t strip[kEach] = {};
     const auto load_strip = [&](int i) {
         if (has_strip && warp() * kEach + i < units) strip[i].load(shared + (warp() * kEach + i) * shape::kRouterUnit);
@@ -165,26 +163,26 @@ __device__ void route_up_row(const atlas_NormRouteUp &a) {
 
     const int n = group * 16 + lane() % 16 + lane() / 16 * half;  // lanes 0 … 15 finish gates, the others ups
     const float by = part == 0 ? row_scale(w, expert, n) * product_t::kFactor : 0.0f;
-    block_scales<kScheme> blocks[2];
+    block_scales<P::kScheme> blocks[2];
 #pragma unroll
     for (int s = 0; s < 2; s++) blocks[s].load(w, expert, group + s * groups, begin, end);
     uint32_t row_at = memory + shape::kRowAt + begin * 128;
     if constexpr (shape::kFixed) {  // while weights are on their way
         const uint4 *const from = reinterpret_cast<const uint4 *>(shared + shape::kRowAt + begin * 128) + lane() * 2;
         row_at = memory + shape::kFixedAt + warp() * shape::kOwnRow;
-        using form = fixed_form<kScheme>;
-        form::put(form::at(row_at, lane() * 16), form::factors_at(row_at + kUnits * 128, lane() * 16), lane() < (end - begin) * 4, widen(from[0]), widen(from[1]));
+        using form = fixed_form<P::kScheme>;
+        form::put(form::at(row_at, lane() * 16), form::factors_at(row_at + P::kUnits * 128, lane() * 16), lane() < (end - begin) * 4, widen(from[0]), widen(from[1]));
         __syncwarp();
     }
     const auto row = [&] {
-        if constexpr (shape::kFixed) return typename product_t::lines(row_at, row_at + kUnits * 128, memory + shape::kZerosAt);
+        if constexpr (shape::kFixed) return typename product_t::lines(row_at, row_at + P::kUnits * 128, memory + shape::kZerosAt);
         else return typename product_t::lines(row_at, memory + shape::kZerosAt);
     }();
     float sums[2][1][4] = {};
     const uint32_t codes = own + product_t::codes_at(), scales = own + product_t::scales_at();
     wait_barrier(own_there, 0);
 #pragma unroll
-    for (int i = 0; i < kUnits; i += product_t::kAtOnce) {
+    for (int i = 0; i < P::kUnits; i += product_t::kAtOnce) {
         if (begin + i >= end) break;
         product_t product[product_t::kAtOnce];
 #pragma unroll
