@@ -8,7 +8,7 @@ struct arguments {
 
 struct atlas_expert_up_f8block_tiles_constants {
     static constexpr atlas_Scheme kScheme = ATLAS_SCHEME_F8BLOCK;
-    static constexpr int kPool = 32896, kStages = 3, kTiles = 1, kUnits = 1, kWarps = 8, kCluster = 1, kShared = 86784, kThreads = 256;
+    static constexpr int kPool = 32896, kStages = 3, kTiles = 1, kUnits = 1, kWarps = 8, kCluster = 1, kShared = 90880, kThreads = 256;
 };
 
 extern "C" __global__ void __launch_bounds__(256, 1) atlas_expert_up_f8block_tiles(const __grid_constant__ arguments a) {

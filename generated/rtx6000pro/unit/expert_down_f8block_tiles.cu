@@ -9,7 +9,7 @@ struct arguments {
 
 struct atlas_expert_down_f8block_tiles_0_constants {
     static constexpr atlas_Scheme kScheme = ATLAS_SCHEME_F8BLOCK;
-    static constexpr int kPool = 49664, kStages = 2, kStrips = 1, kTiles = 1, kUnits = 2, kWarps = 8, kCluster = 1, kShared = 87168, kThreads = 256;
+    static constexpr int kPool = 49664, kStages = 2, kStrips = 1, kTiles = 1, kUnits = 2, kWarps = 8, kCluster = 1, kShared = 89216, kThreads = 256;
 };
 
 extern "C" __global__ void __launch_bounds__(256, 1) atlas_expert_down_f8block_tiles_0(const __grid_constant__ arguments a) {
