@@ -63,8 +63,14 @@ func (c *explainCommand) Run(env *environment) error {
 		} else {
 			fmt.Fprintln(env.stdout, c.Op)
 		}
-		for i, e := range cs.Branches {
-			explain(env.stdout, e, i == len(cs.Branches)-1 && (!dispatch.Op.Partial || e.Unconditional()))
+		choices := plan.Choices(cs.Branches)
+		for i, entries := range choices {
+			if len(entries) > 1 {
+				fmt.Fprintf(env.stdout, "  of these the one of least cost, the first of equals:\n")
+			}
+			for _, e := range entries {
+				explain(env.stdout, e, len(entries) == 1 && i == len(choices)-1 && (!dispatch.Op.Partial || e.Unconditional()))
+			}
 		}
 	}
 	return nil
@@ -84,6 +90,8 @@ func explain(w io.Writer, e *plan.Entry, last bool) {
 	when := condition(e)
 	if last {
 		when = "otherwise"
+	} else if when == "" {
+		when = "always"
 	}
 	fmt.Fprintf(w, "  %s: %s\n", when, e.Name)
 	fmt.Fprintf(w, "    %s%s\n", e.At(""), e.At("").Parameters())
@@ -93,6 +101,9 @@ func explain(w io.Writer, e *plan.Entry, last bool) {
 			grid[i] = g.Text
 		}
 		fmt.Fprintf(w, "    %s from %s, grid [%s]\n", l.Inst, e.Body, strings.Join(grid, ", "))
+	}
+	if e.Cost != nil {
+		fmt.Fprintf(w, "    choice %s, cost %s\n", e.Choose, e.Cost.Text)
 	}
 	if e.Scratch != nil {
 		fmt.Fprintf(w, "    scratch %s bytes\n", e.Scratch.Text)

@@ -163,7 +163,11 @@ scheme = "%[1]s"
 `, quant, model, h.Name)
 	for _, s := range shapes {
 		fmt.Fprintf(&b, "\n# %s (%s)\n", s, strings.Join(s.what, ", "))
-		var before []expr.Cover
+		type covered struct {
+			choice string
+			cover  expr.Cover
+		}
+		var before []covered
 		for _, e := range h.Sets[0].Case(s.Op, quant) {
 			when, left := s.when(), e.When
 			if left != nil {
@@ -173,10 +177,10 @@ scheme = "%[1]s"
 				}
 			}
 			cover := expr.NewCover(e.Needs, left)
-			if slices.ContainsFunc(before, func(b expr.Cover) bool { return b.Covers(cover) }) {
+			if slices.ContainsFunc(before, func(b covered) bool { return (b.choice == "" || b.choice != e.Choose) && b.cover.Covers(cover) }) {
 				continue // which nothing comes to
 			}
-			before = append(before, cover)
+			before = append(before, covered{e.Choose, cover})
 			switch {
 			case left == nil:
 			case strings.Contains(left.Text, "||"):
@@ -184,7 +188,11 @@ scheme = "%[1]s"
 			default:
 				when += " && " + left.Text
 			}
-			b.WriteString(e.Instance(e.Name+"_"+s.size(), when))
+			choice := e.Choose
+			if choice != "" {
+				choice += "_" + s.size()
+			}
+			b.WriteString(e.Instance(e.Name+"_"+s.size(), when, choice))
 		}
 	}
 	return b.String()

@@ -103,7 +103,7 @@ func (t *tuner) manifest(target plan.Target, r *tune.Record) (string, error) {
 				when += " && !" + option
 			}
 		}
-		fmt.Fprintf(&b, "\n# %s\n%s", x.Comment, entries[i].Instance(x.Name, when))
+		fmt.Fprintf(&b, "\n# %s\n%s", x.Comment, entries[i].Instance(x.Name, when, ""))
 	}
 	return b.String(), nil
 }

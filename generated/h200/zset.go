@@ -7,6 +7,7 @@ package h200
 
 import (
 	"fmt"
+	"math"
 	"unsafe"
 
 	"github.com/atlas-inference/atlas/atlasrt/bundle"
@@ -2741,10 +2742,16 @@ func (s *Set) GatedLinear(q op.Stream, a op.GatedLinear) bool {
 	switch a.W.Scheme {
 	case op.SchemeBF16:
 		switch {
-		case !s.has.exact && a.Scale == 0 && int64(a.W.Cols)%8 == 0 && int64(a.W.Rows)%256 == 0 && a.Rows > 256 && 74*(((int64(a.Rows)+255)/256*(int64(a.W.Rows)/256)*2+131)/132) <= 62*(((int64(a.Rows)+191)/192*(int64(a.W.Rows)/256)*2+131)/132):
-			s.launchGatedLinearBf16Wide_256(q, a)
 		case !s.has.exact && a.Scale == 0 && int64(a.W.Cols)%8 == 0 && int64(a.W.Rows)%256 == 0 && a.Rows > 256:
-			s.launchGatedLinearBf16Wide_192(q, a)
+			switch least(
+				74*((2*((int64(a.Rows)+255)/256)*((int64(a.W.Rows)+255)/256)+131)/132),
+				62*((2*((int64(a.Rows)+191)/192)*((int64(a.W.Rows)+255)/256)+131)/132),
+			) {
+			case 0:
+				s.launchGatedLinearBf16Wide_256(q, a)
+			case 1:
+				s.launchGatedLinearBf16Wide_192(q, a)
+			}
 		case a.Rows == 1 && int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 4096:
 			s.launchGatedLinearBf16_1(q, a)
 		default:
@@ -2806,10 +2813,16 @@ func (s *Set) GatedLinear(q op.Stream, a op.GatedLinear) bool {
 		}
 	case op.SchemeF8Block:
 		switch {
-		case !s.has.exact && a.Scale == 0 && a.W.Rounding == op.RoundingE4M3x128 && int64(a.W.Cols)%128 == 0 && int64(a.W.Rows)%192 == 0 && a.Rows > 256 && (int64(a.W.Rows)%128 != 0 || 137*(((int64(a.Rows)+255)/256*(int64(a.W.Rows)/192)*2+131)/132) <= 100*(((int64(a.Rows)+255)/256*((int64(a.W.Rows)+127)/128)*2+131)/132)):
-			s.launchGatedLinearF8blockE4m3_128x192(q, a)
-		case !s.has.exact && a.Scale == 0 && a.W.Rounding == op.RoundingE4M3x128 && int64(a.W.Cols)%128 == 0 && int64(a.W.Rows)%128 == 0 && a.Rows > 256:
-			s.launchGatedLinearF8blockE4m3_128x128(q, a)
+		case !s.has.exact && a.Scale == 0 && a.W.Rounding == op.RoundingE4M3x128 && int64(a.W.Cols)%128 == 0 && int64(a.W.Rows)%192 == 0 && a.Rows > 256 || !s.has.exact && a.Scale == 0 && a.W.Rounding == op.RoundingE4M3x128 && int64(a.W.Cols)%128 == 0 && int64(a.W.Rows)%128 == 0 && a.Rows > 256:
+			switch least(
+				where(!s.has.exact && a.Scale == 0 && a.W.Rounding == op.RoundingE4M3x128 && int64(a.W.Cols)%128 == 0 && int64(a.W.Rows)%192 == 0 && a.Rows > 256, 137*((2*((int64(a.Rows)+255)/256)*((int64(a.W.Rows)+191)/192)+131)/132)),
+				where(!s.has.exact && a.Scale == 0 && a.W.Rounding == op.RoundingE4M3x128 && int64(a.W.Cols)%128 == 0 && int64(a.W.Rows)%128 == 0 && a.Rows > 256, 100*((2*((int64(a.Rows)+255)/256)*((int64(a.W.Rows)+127)/128)+131)/132)),
+			) {
+			case 0:
+				s.launchGatedLinearF8blockE4m3_128x192(q, a)
+			case 1:
+				s.launchGatedLinearF8blockE4m3_128x128(q, a)
+			}
 		case !s.has.exact && a.Rows == 1 && int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%16 == 0 && a.W.Cols <= 4096:
 			s.launchGatedLinearF8blockHalf_1(q, a)
 		case a.Rows == 1 && int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 4096:
@@ -2926,20 +2939,31 @@ func (s *Set) Linear(q op.Stream, a op.Linear) {
 			s.launchLinearBf16Split_192Middle_2(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 128 && a.Rows <= 192 && a.W.Rows > 12672 && a.W.Rows <= 25344:
 			s.launchLinearBf16Split_192Single(q, a)
-		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 16 && 74*(((int64(a.Rows)+255)/256*((int64(a.W.Rows)+255)/256)*2+131)/132) <= min(60*(((int64(a.Rows)+127)/128*((int64(a.W.Rows)+191)/192)+131)/132), 41*(((int64(a.Rows)+255)/256*((int64(a.W.Rows)+127)/128)*2+131)/132), 29*(((int64(a.Rows)+127)/128*((int64(a.W.Rows)+63)/64)+131)/132), 32*(((int64(a.Rows)+63)/64*((int64(a.W.Rows)+127)/128)+131)/132), 25*(((int64(a.Rows)+63)/64*((int64(a.W.Rows)+63)/64)+131)/132), 21*(((int64(a.Rows)+63)/64*((int64(a.W.Rows)+31)/32)+131)/132)):
-			s.launchLinearBf16Wide_256x128(q, a)
-		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 16 && 60*(((int64(a.Rows)+127)/128*((int64(a.W.Rows)+191)/192)+131)/132) <= min(41*(((int64(a.Rows)+255)/256*((int64(a.W.Rows)+127)/128)*2+131)/132), 29*(((int64(a.Rows)+127)/128*((int64(a.W.Rows)+63)/64)+131)/132), 32*(((int64(a.Rows)+63)/64*((int64(a.W.Rows)+127)/128)+131)/132), 25*(((int64(a.Rows)+63)/64*((int64(a.W.Rows)+63)/64)+131)/132), 21*(((int64(a.Rows)+63)/64*((int64(a.W.Rows)+31)/32)+131)/132)):
-			s.launchLinearBf16Wide_128x192(q, a)
-		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 16 && 41*(((int64(a.Rows)+255)/256*((int64(a.W.Rows)+127)/128)*2+131)/132) <= min(29*(((int64(a.Rows)+127)/128*((int64(a.W.Rows)+63)/64)+131)/132), 32*(((int64(a.Rows)+63)/64*((int64(a.W.Rows)+127)/128)+131)/132), 25*(((int64(a.Rows)+63)/64*((int64(a.W.Rows)+63)/64)+131)/132), 21*(((int64(a.Rows)+63)/64*((int64(a.W.Rows)+31)/32)+131)/132)):
-			s.launchLinearBf16Wide_128x128(q, a)
-		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 16 && 29*(((int64(a.Rows)+127)/128*((int64(a.W.Rows)+63)/64)+131)/132) <= min(32*(((int64(a.Rows)+63)/64*((int64(a.W.Rows)+127)/128)+131)/132), 25*(((int64(a.Rows)+63)/64*((int64(a.W.Rows)+63)/64)+131)/132), 21*(((int64(a.Rows)+63)/64*((int64(a.W.Rows)+31)/32)+131)/132)):
-			s.launchLinearBf16Wide_128x64(q, a)
-		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 16 && 32*(((int64(a.Rows)+63)/64*((int64(a.W.Rows)+127)/128)+131)/132) <= min(25*(((int64(a.Rows)+63)/64*((int64(a.W.Rows)+63)/64)+131)/132), 21*(((int64(a.Rows)+63)/64*((int64(a.W.Rows)+31)/32)+131)/132)):
-			s.launchLinearBf16Wide_64x128(q, a)
-		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 16 && 25*(((int64(a.Rows)+63)/64*((int64(a.W.Rows)+63)/64)+131)/132) <= 21*(((int64(a.Rows)+63)/64*((int64(a.W.Rows)+31)/32)+131)/132):
-			s.launchLinearBf16Wide_64x64(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 16:
-			s.launchLinearBf16Wide_64x32(q, a)
+			switch least(
+				74*((2*((int64(a.Rows)+255)/256)*((int64(a.W.Rows)+255)/256)+131)/132),
+				60*((1*((int64(a.Rows)+127)/128)*((int64(a.W.Rows)+191)/192)+131)/132),
+				41*((2*((int64(a.Rows)+255)/256)*((int64(a.W.Rows)+127)/128)+131)/132),
+				29*((1*((int64(a.Rows)+127)/128)*((int64(a.W.Rows)+63)/64)+131)/132),
+				32*((1*((int64(a.Rows)+63)/64)*((int64(a.W.Rows)+127)/128)+131)/132),
+				25*((1*((int64(a.Rows)+63)/64)*((int64(a.W.Rows)+63)/64)+131)/132),
+				21*((1*((int64(a.Rows)+63)/64)*((int64(a.W.Rows)+31)/32)+131)/132),
+			) {
+			case 0:
+				s.launchLinearBf16Wide_256x128(q, a)
+			case 1:
+				s.launchLinearBf16Wide_128x192(q, a)
+			case 2:
+				s.launchLinearBf16Wide_128x128(q, a)
+			case 3:
+				s.launchLinearBf16Wide_128x64(q, a)
+			case 4:
+				s.launchLinearBf16Wide_64x128(q, a)
+			case 5:
+				s.launchLinearBf16Wide_64x64(q, a)
+			case 6:
+				s.launchLinearBf16Wide_64x32(q, a)
+			}
 		case a.Rows == 1 && a.W.Cols <= 8192 && a.W.Rows <= 2112:
 			s.launchLinearBf16_1Small(q, a)
 		case a.Rows == 1 && a.W.Cols <= 8192:
@@ -3017,12 +3041,19 @@ func (s *Set) Linear(q op.Stream, a op.Linear) {
 			s.launchLinearQ8_0Wide_256_3(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && (int64(a.Rows)+255)/256*((int64(a.W.Rows)+127)/128) <= 66:
 			s.launchLinearQ8_0Wide_256_2(q, a)
-		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && 80*(((int64(a.Rows)+255)/256*((int64(a.W.Rows)+127)/128)+131)/132) <= min(65*(((int64(a.Rows)+191)/192*((int64(a.W.Rows)+127)/128)+131)/132), 57*(((int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128)+131)/132)):
-			s.launchLinearQ8_0Wide_256(q, a)
-		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && 65*(((int64(a.Rows)+191)/192*((int64(a.W.Rows)+127)/128)+131)/132) <= 57*(((int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128)+131)/132):
-			s.launchLinearQ8_0Wide_192(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64:
-			s.launchLinearQ8_0Wide_128(q, a)
+			switch least(
+				80*(((int64(a.Rows)+255)/256*((int64(a.W.Rows)+127)/128)+131)/132),
+				65*(((int64(a.Rows)+191)/192*((int64(a.W.Rows)+127)/128)+131)/132),
+				57*(((int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128)+131)/132),
+			) {
+			case 0:
+				s.launchLinearQ8_0Wide_256(q, a)
+			case 1:
+				s.launchLinearQ8_0Wide_192(q, a)
+			case 2:
+				s.launchLinearQ8_0Wide_128(q, a)
+			}
 		case !s.has.exact && a.Rows == 1 && int64(a.W.Cols)%32 == 0 && a.W.Cols <= 4096:
 			s.launchLinearQ8_0Fixed_1Short(q, a)
 		case !s.has.exact && a.Rows == 1 && int64(a.W.Cols)%32 == 0 && a.W.Cols <= 12288:
@@ -3102,12 +3133,19 @@ func (s *Set) Linear(q op.Stream, a op.Linear) {
 			s.launchLinearQ4_0Wide_256_3(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && (int64(a.Rows)+255)/256*((int64(a.W.Rows)+127)/128) <= 66:
 			s.launchLinearQ4_0Wide_256_2(q, a)
-		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && 80*(((int64(a.Rows)+255)/256*((int64(a.W.Rows)+127)/128)+131)/132) <= min(65*(((int64(a.Rows)+191)/192*((int64(a.W.Rows)+127)/128)+131)/132), 57*(((int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128)+131)/132)):
-			s.launchLinearQ4_0Wide_256(q, a)
-		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && 65*(((int64(a.Rows)+191)/192*((int64(a.W.Rows)+127)/128)+131)/132) <= 57*(((int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128)+131)/132):
-			s.launchLinearQ4_0Wide_192(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64:
-			s.launchLinearQ4_0Wide_128(q, a)
+			switch least(
+				80*(((int64(a.Rows)+255)/256*((int64(a.W.Rows)+127)/128)+131)/132),
+				65*(((int64(a.Rows)+191)/192*((int64(a.W.Rows)+127)/128)+131)/132),
+				57*(((int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128)+131)/132),
+			) {
+			case 0:
+				s.launchLinearQ4_0Wide_256(q, a)
+			case 1:
+				s.launchLinearQ4_0Wide_192(q, a)
+			case 2:
+				s.launchLinearQ4_0Wide_128(q, a)
+			}
 		case !s.has.exact && a.Rows == 1 && int64(a.W.Cols)%32 == 0 && a.W.Cols <= 4096:
 			s.launchLinearQ4_0Fixed_1Short(q, a)
 		case !s.has.exact && a.Rows == 1 && int64(a.W.Cols)%32 == 0 && a.W.Cols <= 12288:
@@ -3185,12 +3223,19 @@ func (s *Set) Linear(q op.Stream, a op.Linear) {
 			s.launchLinearQ4_1Wide_256_3(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && (int64(a.Rows)+255)/256*((int64(a.W.Rows)+127)/128) <= 66:
 			s.launchLinearQ4_1Wide_256_2(q, a)
-		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && 80*(((int64(a.Rows)+255)/256*((int64(a.W.Rows)+127)/128)+131)/132) <= min(65*(((int64(a.Rows)+191)/192*((int64(a.W.Rows)+127)/128)+131)/132), 57*(((int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128)+131)/132)):
-			s.launchLinearQ4_1Wide_256(q, a)
-		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && 65*(((int64(a.Rows)+191)/192*((int64(a.W.Rows)+127)/128)+131)/132) <= 57*(((int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128)+131)/132):
-			s.launchLinearQ4_1Wide_192(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64:
-			s.launchLinearQ4_1Wide_128(q, a)
+			switch least(
+				80*(((int64(a.Rows)+255)/256*((int64(a.W.Rows)+127)/128)+131)/132),
+				65*(((int64(a.Rows)+191)/192*((int64(a.W.Rows)+127)/128)+131)/132),
+				57*(((int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128)+131)/132),
+			) {
+			case 0:
+				s.launchLinearQ4_1Wide_256(q, a)
+			case 1:
+				s.launchLinearQ4_1Wide_192(q, a)
+			case 2:
+				s.launchLinearQ4_1Wide_128(q, a)
+			}
 		case !s.has.exact && a.Rows == 1 && int64(a.W.Cols)%32 == 0 && a.W.Cols <= 4096:
 			s.launchLinearQ4_1Fixed_1Short(q, a)
 		case !s.has.exact && a.Rows == 1 && int64(a.W.Cols)%32 == 0 && a.W.Cols <= 12288:
@@ -3254,10 +3299,16 @@ func (s *Set) Linear(q op.Stream, a op.Linear) {
 			s.launchLinearF8Split_128Middle_2(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && a.Rows <= 128 && a.W.Rows > 12672 && a.W.Rows <= 25344:
 			s.launchLinearF8Split_128Single(q, a)
-		case !s.has.exact && a.W.Rounding == op.RoundingE4M3xRow && int64(a.W.Cols)%128 == 0 && a.W.Cols >= 512 && a.Rows > 64 && (int64(a.W.Cols)%256 != 0 || a.W.Cols < 1024 || 100*(((int64(a.Rows)+255)/256*((int64(a.W.Rows)+127)/128)*2+131)/132) <= 80*(((int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128)*2+131)/132)):
-			s.launchLinearF8E4m3_128x128(q, a)
-		case !s.has.exact && a.W.Rounding == op.RoundingE4M3xRow && int64(a.W.Cols)%256 == 0 && a.W.Cols >= 1024 && a.Rows > 64:
-			s.launchLinearF8E4m3_64x128(q, a)
+		case !s.has.exact && a.W.Rounding == op.RoundingE4M3xRow && int64(a.W.Cols)%128 == 0 && a.W.Cols >= 512 && a.Rows > 64 || !s.has.exact && a.W.Rounding == op.RoundingE4M3xRow && int64(a.W.Cols)%256 == 0 && a.W.Cols >= 1024 && a.Rows > 64:
+			switch least(
+				where(!s.has.exact && a.W.Rounding == op.RoundingE4M3xRow && int64(a.W.Cols)%128 == 0 && a.W.Cols >= 512 && a.Rows > 64, 100*((2*((int64(a.Rows)+255)/256)*((int64(a.W.Rows)+127)/128)+131)/132)),
+				where(!s.has.exact && a.W.Rounding == op.RoundingE4M3xRow && int64(a.W.Cols)%256 == 0 && a.W.Cols >= 1024 && a.Rows > 64, 80*((2*((int64(a.Rows)+127)/128)*((int64(a.W.Rows)+127)/128)+131)/132)),
+			) {
+			case 0:
+				s.launchLinearF8E4m3_128x128(q, a)
+			case 1:
+				s.launchLinearF8E4m3_64x128(q, a)
+			}
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && (int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128) <= 31:
 			s.launchLinearF8Wide_128_4(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && (int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128) <= 40:
@@ -3272,12 +3323,19 @@ func (s *Set) Linear(q op.Stream, a op.Linear) {
 			s.launchLinearF8Wide_256_3(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && (int64(a.Rows)+255)/256*((int64(a.W.Rows)+127)/128) <= 66:
 			s.launchLinearF8Wide_256_2(q, a)
-		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && 80*(((int64(a.Rows)+255)/256*((int64(a.W.Rows)+127)/128)+131)/132) <= min(65*(((int64(a.Rows)+191)/192*((int64(a.W.Rows)+127)/128)+131)/132), 52*(((int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128)+131)/132)):
-			s.launchLinearF8Wide_256(q, a)
-		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && 65*(((int64(a.Rows)+191)/192*((int64(a.W.Rows)+127)/128)+131)/132) <= 52*(((int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128)+131)/132):
-			s.launchLinearF8Wide_192(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64:
-			s.launchLinearF8Wide_128(q, a)
+			switch least(
+				80*(((int64(a.Rows)+255)/256*((int64(a.W.Rows)+127)/128)+131)/132),
+				65*(((int64(a.Rows)+191)/192*((int64(a.W.Rows)+127)/128)+131)/132),
+				52*(((int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128)+131)/132),
+			) {
+			case 0:
+				s.launchLinearF8Wide_256(q, a)
+			case 1:
+				s.launchLinearF8Wide_192(q, a)
+			case 2:
+				s.launchLinearF8Wide_128(q, a)
+			}
 		case !s.has.exact && a.Rows == 1 && int64(a.W.Cols)%16 == 0 && a.W.Cols <= 4096:
 			s.launchLinearF8Half_1Short(q, a)
 		case !s.has.exact && a.Rows == 1 && int64(a.W.Cols)%16 == 0 && a.W.Cols <= 12288:
@@ -3329,12 +3387,19 @@ func (s *Set) Linear(q op.Stream, a op.Linear) {
 			s.launchLinearF8blockSplit_64Single(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 32 && a.Rows <= 64:
 			s.launchLinearF8blockSplit_64Middle(q, a)
-		case !s.has.exact && a.W.Rounding == op.RoundingE4M3x128 && int64(a.W.Cols)%128 == 0 && a.Rows > 64 && 137*(((int64(a.Rows)+255)/256*((int64(a.W.Rows)+191)/192)*2+131)/132) <= min(100*(((int64(a.Rows)+255)/256*((int64(a.W.Rows)+127)/128)*2+131)/132), 75*(((int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128)*2+131)/132)):
-			s.launchLinearF8blockE4m3_128x192(q, a)
-		case !s.has.exact && a.W.Rounding == op.RoundingE4M3x128 && int64(a.W.Cols)%128 == 0 && a.Rows > 64 && (int64(a.W.Cols)%256 != 0 || 100*(((int64(a.Rows)+255)/256*((int64(a.W.Rows)+127)/128)*2+131)/132) <= 75*(((int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128)*2+131)/132)):
-			s.launchLinearF8blockE4m3_128x128(q, a)
-		case !s.has.exact && a.W.Rounding == op.RoundingE4M3x128 && int64(a.W.Cols)%256 == 0 && a.Rows > 64:
-			s.launchLinearF8blockE4m3_64x128(q, a)
+		case !s.has.exact && a.W.Rounding == op.RoundingE4M3x128 && int64(a.W.Cols)%128 == 0 && a.Rows > 64 && (int64(a.W.Cols)%256 == 0 || 137*((2*((int64(a.Rows)+255)/256)*((int64(a.W.Rows)+191)/192)+131)/132) <= 75*((2*((int64(a.Rows)+127)/128)*((int64(a.W.Rows)+127)/128)+131)/132)) || !s.has.exact && a.W.Rounding == op.RoundingE4M3x128 && int64(a.W.Cols)%128 == 0 && a.Rows > 64 || !s.has.exact && a.W.Rounding == op.RoundingE4M3x128 && int64(a.W.Cols)%256 == 0 && a.Rows > 64:
+			switch least(
+				where(!s.has.exact && a.W.Rounding == op.RoundingE4M3x128 && int64(a.W.Cols)%128 == 0 && a.Rows > 64 && (int64(a.W.Cols)%256 == 0 || 137*((2*((int64(a.Rows)+255)/256)*((int64(a.W.Rows)+191)/192)+131)/132) <= 75*((2*((int64(a.Rows)+127)/128)*((int64(a.W.Rows)+127)/128)+131)/132)), 137*((2*((int64(a.Rows)+255)/256)*((int64(a.W.Rows)+191)/192)+131)/132)),
+				where(!s.has.exact && a.W.Rounding == op.RoundingE4M3x128 && int64(a.W.Cols)%128 == 0 && a.Rows > 64, 100*((2*((int64(a.Rows)+255)/256)*((int64(a.W.Rows)+127)/128)+131)/132)),
+				where(!s.has.exact && a.W.Rounding == op.RoundingE4M3x128 && int64(a.W.Cols)%256 == 0 && a.Rows > 64, 75*((2*((int64(a.Rows)+127)/128)*((int64(a.W.Rows)+127)/128)+131)/132)),
+			) {
+			case 0:
+				s.launchLinearF8blockE4m3_128x192(q, a)
+			case 1:
+				s.launchLinearF8blockE4m3_128x128(q, a)
+			case 2:
+				s.launchLinearF8blockE4m3_64x128(q, a)
+			}
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64:
 			s.launchLinearF8blockWide(q, a)
 		case !s.has.exact && a.Rows == 1 && int64(a.W.Cols)%64 == 0 && a.W.Cols <= 4096 && a.W.Rows <= 2112:
@@ -3422,12 +3487,19 @@ func (s *Set) Linear(q op.Stream, a op.Linear) {
 			s.launchLinearNvfp4Wide_256_3(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && (int64(a.Rows)+255)/256*((int64(a.W.Rows)+127)/128) <= 66:
 			s.launchLinearNvfp4Wide_256_2(q, a)
-		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && 80*(((int64(a.Rows)+255)/256*((int64(a.W.Rows)+127)/128)+131)/132) <= min(65*(((int64(a.Rows)+191)/192*((int64(a.W.Rows)+127)/128)+131)/132), 52*(((int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128)+131)/132)):
-			s.launchLinearNvfp4Wide_256(q, a)
-		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && 65*(((int64(a.Rows)+191)/192*((int64(a.W.Rows)+127)/128)+131)/132) <= 52*(((int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128)+131)/132):
-			s.launchLinearNvfp4Wide_192(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64:
-			s.launchLinearNvfp4Wide_128(q, a)
+			switch least(
+				80*(((int64(a.Rows)+255)/256*((int64(a.W.Rows)+127)/128)+131)/132),
+				65*(((int64(a.Rows)+191)/192*((int64(a.W.Rows)+127)/128)+131)/132),
+				52*(((int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128)+131)/132),
+			) {
+			case 0:
+				s.launchLinearNvfp4Wide_256(q, a)
+			case 1:
+				s.launchLinearNvfp4Wide_192(q, a)
+			case 2:
+				s.launchLinearNvfp4Wide_128(q, a)
+			}
 		case !s.has.exact && a.Rows == 1 && int64(a.W.Cols)%64 == 0 && a.W.Cols <= 4096 && a.W.Rows <= 2112:
 			s.launchLinearNvfp4Held_1(q, a)
 		case !s.has.exact && a.Rows <= 4 && int64(a.W.Cols)%64 == 0 && a.W.Cols <= 4096 && a.W.Rows <= 2112:
@@ -3515,12 +3587,19 @@ func (s *Set) Linear(q op.Stream, a op.Linear) {
 			s.launchLinearQ6KWide_256_3(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && (int64(a.Rows)+255)/256*((int64(a.W.Rows)+127)/128) <= 66:
 			s.launchLinearQ6KWide_256_2(q, a)
-		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && 80*(((int64(a.Rows)+255)/256*((int64(a.W.Rows)+127)/128)+131)/132) <= min(65*(((int64(a.Rows)+191)/192*((int64(a.W.Rows)+127)/128)+131)/132), 57*(((int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128)+131)/132)):
-			s.launchLinearQ6KWide_256(q, a)
-		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64 && 65*(((int64(a.Rows)+191)/192*((int64(a.W.Rows)+127)/128)+131)/132) <= 57*(((int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128)+131)/132):
-			s.launchLinearQ6KWide_192(q, a)
 		case !s.has.exact && int64(a.W.Cols)%8 == 0 && a.Rows > 64:
-			s.launchLinearQ6KWide_128(q, a)
+			switch least(
+				80*(((int64(a.Rows)+255)/256*((int64(a.W.Rows)+127)/128)+131)/132),
+				65*(((int64(a.Rows)+191)/192*((int64(a.W.Rows)+127)/128)+131)/132),
+				57*(((int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128)+131)/132),
+			) {
+			case 0:
+				s.launchLinearQ6KWide_256(q, a)
+			case 1:
+				s.launchLinearQ6KWide_192(q, a)
+			case 2:
+				s.launchLinearQ6KWide_128(q, a)
+			}
 		case !s.has.exact && a.Rows == 1 && int64(a.W.Cols)%32 == 0 && a.W.Cols <= 4096:
 			s.launchLinearQ6KFixed_1Short(q, a)
 		case !s.has.exact && a.Rows == 1 && int64(a.W.Cols)%32 == 0 && a.W.Cols <= 12288:
@@ -6377,7 +6456,7 @@ func (s *Set) launchFill(q op.Stream, a op.Fill) {
 
 // launchGatedLinearBf16Wide_256: kernels/h200/base/bf16/linear_wide.toml, order wide.
 func (s *Set) launchGatedLinearBf16Wide_256(q op.Stream, a op.GatedLinear) {
-	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+255)/256*(int64(a.W.Rows)/256)*2)), Y: 1, Z: 1}); g.X != 0 {
+	if g := (op.Grid{X: uint32(min(132, 2*((int64(a.Rows)+255)/256)*((int64(a.W.Rows)+255)/256))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
 			arguments op.GatedLinear
 			_         [32]byte
@@ -6392,7 +6471,7 @@ func (s *Set) launchGatedLinearBf16Wide_256(q op.Stream, a op.GatedLinear) {
 
 // launchGatedLinearBf16Wide_192: kernels/h200/base/bf16/linear_wide.toml, order wide.
 func (s *Set) launchGatedLinearBf16Wide_192(q op.Stream, a op.GatedLinear) {
-	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+191)/192*(int64(a.W.Rows)/256)*2)), Y: 1, Z: 1}); g.X != 0 {
+	if g := (op.Grid{X: uint32(min(132, 2*((int64(a.Rows)+191)/192)*((int64(a.W.Rows)+255)/256))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
 			arguments op.GatedLinear
 			_         [32]byte
@@ -6516,7 +6595,7 @@ func (s *Set) launchGatedLinearF8E4m3(q op.Stream, a op.GatedLinear) {
 		*(*argumentsGatedLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelGatedLinearF8E4m3_0], g)
 	}
-	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+255)/256*((int64(a.W.Rows)+127)/128)*2)), Y: 1, Z: 1}); g.X != 0 {
+	if g := (op.Grid{X: uint32(min(132, 2*((int64(a.Rows)+255)/256)*((int64(a.W.Rows)+127)/128))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsGatedLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelGatedLinearF8E4m3_1], g)
 	}
@@ -6561,7 +6640,7 @@ func (s *Set) launchGatedLinearF8blockE4m3_128x192(q op.Stream, a op.GatedLinear
 		*(*argumentsGatedLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelGatedLinearF8blockE4m3_128x192_0], g)
 	}
-	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+255)/256*(int64(a.W.Rows)/192)*2)), Y: 1, Z: 1}); g.X != 0 {
+	if g := (op.Grid{X: uint32(min(132, 2*((int64(a.Rows)+255)/256)*((int64(a.W.Rows)+191)/192))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsGatedLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelGatedLinearF8blockE4m3_128x192_1], g)
 	}
@@ -6574,7 +6653,7 @@ func (s *Set) launchGatedLinearF8blockE4m3_128x128(q op.Stream, a op.GatedLinear
 		*(*argumentsGatedLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelGatedLinearF8blockE4m3_128x128_0], g)
 	}
-	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+255)/256*((int64(a.W.Rows)+127)/128)*2)), Y: 1, Z: 1}); g.X != 0 {
+	if g := (op.Grid{X: uint32(min(132, 2*((int64(a.Rows)+255)/256)*((int64(a.W.Rows)+127)/128))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsGatedLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelGatedLinearF8blockE4m3_128x128_1], g)
 	}
@@ -6948,7 +7027,7 @@ func (s *Set) launchLinearBf16Split_192Single(q op.Stream, a op.Linear) {
 
 // launchLinearBf16Wide_256x128: kernels/h200/base/bf16/linear_wide.toml, order wide.
 func (s *Set) launchLinearBf16Wide_256x128(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+255)/256*((int64(a.W.Rows)+255)/256)*2)), Y: 1, Z: 1}); g.X != 0 {
+	if g := (op.Grid{X: uint32(min(132, 2*((int64(a.Rows)+255)/256)*((int64(a.W.Rows)+255)/256))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
 			arguments op.Linear
 			_         [48]byte
@@ -6963,7 +7042,7 @@ func (s *Set) launchLinearBf16Wide_256x128(q op.Stream, a op.Linear) {
 
 // launchLinearBf16Wide_128x192: kernels/h200/base/bf16/linear_wide.toml, order wide.
 func (s *Set) launchLinearBf16Wide_128x192(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+127)/128*((int64(a.W.Rows)+191)/192))), Y: 1, Z: 1}); g.X != 0 {
+	if g := (op.Grid{X: uint32(min(132, 1*((int64(a.Rows)+127)/128)*((int64(a.W.Rows)+191)/192))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
 			arguments op.Linear
 			_         [48]byte
@@ -6978,7 +7057,7 @@ func (s *Set) launchLinearBf16Wide_128x192(q op.Stream, a op.Linear) {
 
 // launchLinearBf16Wide_128x128: kernels/h200/base/bf16/linear_wide.toml, order wide.
 func (s *Set) launchLinearBf16Wide_128x128(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+255)/256*((int64(a.W.Rows)+127)/128)*2)), Y: 1, Z: 1}); g.X != 0 {
+	if g := (op.Grid{X: uint32(min(132, 2*((int64(a.Rows)+255)/256)*((int64(a.W.Rows)+127)/128))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
 			arguments op.Linear
 			_         [48]byte
@@ -6993,7 +7072,7 @@ func (s *Set) launchLinearBf16Wide_128x128(q op.Stream, a op.Linear) {
 
 // launchLinearBf16Wide_128x64: kernels/h200/base/bf16/linear_wide.toml, order wide.
 func (s *Set) launchLinearBf16Wide_128x64(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+127)/128*((int64(a.W.Rows)+63)/64))), Y: 1, Z: 1}); g.X != 0 {
+	if g := (op.Grid{X: uint32(min(132, 1*((int64(a.Rows)+127)/128)*((int64(a.W.Rows)+63)/64))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
 			arguments op.Linear
 			_         [48]byte
@@ -7008,7 +7087,7 @@ func (s *Set) launchLinearBf16Wide_128x64(q op.Stream, a op.Linear) {
 
 // launchLinearBf16Wide_64x128: kernels/h200/base/bf16/linear_wide.toml, order wide.
 func (s *Set) launchLinearBf16Wide_64x128(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+63)/64*((int64(a.W.Rows)+127)/128))), Y: 1, Z: 1}); g.X != 0 {
+	if g := (op.Grid{X: uint32(min(132, 1*((int64(a.Rows)+63)/64)*((int64(a.W.Rows)+127)/128))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
 			arguments op.Linear
 			_         [48]byte
@@ -7023,7 +7102,7 @@ func (s *Set) launchLinearBf16Wide_64x128(q op.Stream, a op.Linear) {
 
 // launchLinearBf16Wide_64x64: kernels/h200/base/bf16/linear_wide.toml, order wide.
 func (s *Set) launchLinearBf16Wide_64x64(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+63)/64*((int64(a.W.Rows)+63)/64))), Y: 1, Z: 1}); g.X != 0 {
+	if g := (op.Grid{X: uint32(min(132, 1*((int64(a.Rows)+63)/64)*((int64(a.W.Rows)+63)/64))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
 			arguments op.Linear
 			_         [48]byte
@@ -7038,7 +7117,7 @@ func (s *Set) launchLinearBf16Wide_64x64(q op.Stream, a op.Linear) {
 
 // launchLinearBf16Wide_64x32: kernels/h200/base/bf16/linear_wide.toml, order wide.
 func (s *Set) launchLinearBf16Wide_64x32(q op.Stream, a op.Linear) {
-	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+63)/64*((int64(a.W.Rows)+31)/32))), Y: 1, Z: 1}); g.X != 0 {
+	if g := (op.Grid{X: uint32(min(132, 1*((int64(a.Rows)+63)/64)*((int64(a.W.Rows)+31)/32))), Y: 1, Z: 1}); g.X != 0 {
 		t := struct {
 			arguments op.Linear
 			_         [48]byte
@@ -9078,7 +9157,7 @@ func (s *Set) launchLinearF8E4m3_128x128(q op.Stream, a op.Linear) {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelLinearF8E4m3_128x128_0], g)
 	}
-	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+255)/256*((int64(a.W.Rows)+127)/128)*2)), Y: 1, Z: 1}); g.X != 0 {
+	if g := (op.Grid{X: uint32(min(132, 2*((int64(a.Rows)+255)/256)*((int64(a.W.Rows)+127)/128))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelLinearF8E4m3_128x128_1], g)
 	}
@@ -9091,7 +9170,7 @@ func (s *Set) launchLinearF8E4m3_64x128(q op.Stream, a op.Linear) {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelLinearF8E4m3_64x128_0], g)
 	}
-	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128)*2)), Y: 1, Z: 1}); g.X != 0 {
+	if g := (op.Grid{X: uint32(min(132, 2*((int64(a.Rows)+127)/128)*((int64(a.W.Rows)+127)/128))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelLinearF8E4m3_64x128_1], g)
 	}
@@ -9551,7 +9630,7 @@ func (s *Set) launchLinearF8blockE4m3_128x192(q op.Stream, a op.Linear) {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelLinearF8blockE4m3_128x192_0], g)
 	}
-	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+255)/256*((int64(a.W.Rows)+191)/192)*2)), Y: 1, Z: 1}); g.X != 0 {
+	if g := (op.Grid{X: uint32(min(132, 2*((int64(a.Rows)+255)/256)*((int64(a.W.Rows)+191)/192))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelLinearF8blockE4m3_128x192_1], g)
 	}
@@ -9564,7 +9643,7 @@ func (s *Set) launchLinearF8blockE4m3_128x128(q op.Stream, a op.Linear) {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelLinearF8blockE4m3_128x128_0], g)
 	}
-	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+255)/256*((int64(a.W.Rows)+127)/128)*2)), Y: 1, Z: 1}); g.X != 0 {
+	if g := (op.Grid{X: uint32(min(132, 2*((int64(a.Rows)+255)/256)*((int64(a.W.Rows)+127)/128))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelLinearF8blockE4m3_128x128_1], g)
 	}
@@ -9577,7 +9656,7 @@ func (s *Set) launchLinearF8blockE4m3_64x128(q op.Stream, a op.Linear) {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelLinearF8blockE4m3_64x128_0], g)
 	}
-	if g := (op.Grid{X: uint32(min(132, (int64(a.Rows)+127)/128*((int64(a.W.Rows)+127)/128)*2)), Y: 1, Z: 1}); g.X != 0 {
+	if g := (op.Grid{X: uint32(min(132, 2*((int64(a.Rows)+127)/128)*((int64(a.W.Rows)+127)/128))), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLinear)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelLinearF8blockE4m3_64x128_1], g)
 	}
@@ -15090,6 +15169,25 @@ func (s *Set) PackedBytes(scheme op.Scheme, rows, cols int32) int64 {
 		return (int64(rows) + 15) / 16 * ((int64(cols) + 63) / 64) * 864
 	}
 	return 0
+}
+
+// least is the number of the least cost, the first of equals.
+func least(costs ...int64) int {
+	of := 0
+	for i, cost := range costs {
+		if cost < costs[of] {
+			of = i
+		}
+	}
+	return of
+}
+
+// where is the cost of a kernel that serves under a condition.
+func where(serves bool, cost int64) int64 {
+	if serves {
+		return cost
+	}
+	return math.MaxInt64
 }
 
 func unsupported(operation string, scheme op.Scheme) error {

@@ -60,12 +60,16 @@ type asked struct {
 func most(branches []*plan.Entry, options []string) []mostData {
 	var all []asked
 	var before []expr.Way
-	for _, e := range branches {
-		ways := expr.Ways(e.Needs, e.When)
-		for _, w := range ways {
-			if left, reached := w.After(before, options); reached && e.Scratch != nil {
-				all = append(all, asked{left, e.Scratch.GoWithin(left), e.Scratch.Go()})
+	for _, choice := range plan.Choices(branches) {
+		var ways []expr.Way // of which each entry of the choice may have any
+		for _, e := range choice {
+			own := expr.Ways(e.Needs, e.When)
+			for _, w := range own {
+				if left, reached := w.After(before, options); reached && e.Scratch != nil {
+					all = append(all, asked{left, e.Scratch.GoWithin(left), e.Scratch.Go()})
+				}
 			}
+			ways = append(ways, own...)
 		}
 		before = append(before, ways...)
 	}

@@ -23,6 +23,7 @@ type setData struct {
 	Launchers               []launcherData
 	Layouts                 []layoutData
 	Schemes                 string // that have kernels
+	Chooses                 bool   // some entries are compared by cost
 
 	contract *contract.Contract
 	pkg      *Package
@@ -50,8 +51,13 @@ type caseData struct {
 	Branches []branchData
 }
 
-// branchData is one branch; the last has no condition unless there is a rest.
-type branchData struct{ Condition, Launcher string }
+// branchData is one branch; the last has no condition unless there is a rest. Of several entries each has a cost.
+type branchData struct {
+	Condition string
+	Entries   []choiceData
+}
+
+type choiceData struct{ Launcher, Cost string }
 
 // launcherData is a kernel's method: its launches in order.
 type launcherData struct {
@@ -83,6 +89,7 @@ func newSetData(c *contract.Contract, p *Package) *setData {
 				d.Switches = append(d.Switches, d.feature(name))
 			}
 		}
+		d.Chooses = d.Chooses || e.Choose != ""
 		if e.Scratch != nil && !slices.Contains(d.Arguments, e.Op.Name) {
 			d.Arguments = append(d.Arguments, e.Op.Name)
 		}
@@ -143,13 +150,16 @@ func (d *setData) fill(s *plan.Set) {
 		var files []string
 		for _, c := range dispatch.Cases {
 			data := caseData{Schemes: schemes(c)}
-			for i, e := range c.Branches {
-				b := branchData{Launcher: launcher(e)}
-				if i < len(c.Branches)-1 || m.Partial {
-					b.Condition = Condition(e)
+			choices := plan.Choices(c.Branches)
+			for i, entries := range choices {
+				b := choice(entries)
+				if i == len(choices)-1 && !m.Partial {
+					b.Condition = ""
 				}
 				data.Rest = b.Condition != ""
 				data.Branches = append(data.Branches, b)
+			}
+			for _, e := range c.Branches {
 				if file := e.At("").File; !slices.Contains(files, file) {
 					files = append(files, file)
 				}
@@ -178,6 +188,32 @@ func schemes(c plan.Case) string {
 		names[i] = "op." + scheme.Name
 	}
 	return strings.Join(names, ", ")
+}
+
+// choice is a branch of one entry, or of several that are compared. Its condition is that of any of them; where they differ, an
+// entry whose own does not hold costs more than all others.
+func choice(entries []*plan.Entry) branchData {
+	var b branchData
+	var conditions []string
+	for _, e := range entries {
+		if condition := Condition(e); !slices.Contains(conditions, condition) {
+			conditions = append(conditions, condition)
+		}
+	}
+	for _, e := range entries {
+		c := choiceData{Launcher: launcher(e)}
+		if len(entries) > 1 {
+			c.Cost = e.Cost.Go()
+		}
+		if condition := Condition(e); len(conditions) > 1 && condition != "" {
+			c.Cost = "where(" + condition + ", " + c.Cost + ")"
+		}
+		b.Entries = append(b.Entries, c)
+	}
+	if !slices.Contains(conditions, "") {
+		b.Condition = strings.Join(conditions, " || ")
+	}
+	return b
 }
 
 // Condition is the Go condition under which an entry serves: its features, then its own.

@@ -49,6 +49,8 @@ type Kernel struct {
 	Name    string         `toml:"name"`    // one of a kind on a hardware; C identifiers come from it
 	Body    string         `toml:"body"`    // file under kernels/ that the unit includes
 	When    string         `toml:"when"`    // condition over the operation's fields, features and options; "" means always
+	Choose  string         `toml:"choose"`  // entries of this name that follow one another: of those whose conditions hold a call has the one of least cost, the first of equals
+	Cost    string         `toml:"cost"`    // of an entry with choose: what it is predicted to take, in any unit that they share
 	Needs   []string       `toml:"needs"`   // features that the code uses; "" is none
 	Scratch string         `toml:"scratch"` // bytes of memory that the launches share; "" means none
 	Const   map[string]any `toml:"const"`   // integers, booleans and texts that the body knows by name; expressions know the integers
@@ -216,6 +218,12 @@ func (k *Kernel) check(diags *diag.List) {
 	required(diags, k.place, "body", k.Body)
 	if k.Order != "" {
 		word(diags, k.place, "order", k.Order)
+	}
+	if k.Choose != "" {
+		word(diags, k.place, "choose", k.Choose)
+		required(diags, k.place, "cost", k.Cost)
+	} else if k.Cost != "" {
+		diags.Add(k.At("cost"), `add choose = "wide" to all that it is compared with`, "kernel %s has a cost, and is chosen among none", k.Name)
 	}
 	if k.Rounds != "" && !slices.Contains(roundings, k.Rounds) {
 		diags.Add(k.At("rounds"), diag.Suggest(k.Rounds, roundings), "rounding %q is unknown", k.Rounds)

@@ -9,10 +9,14 @@ import (
 	"strings"
 )
 
-// Instance writes an entry as TOML, with the same body and launches under another name and condition.
-func (k *Kernel) Instance(name, when string) string {
+// Instance writes an entry as TOML, with the same body and launches under another name and condition, and chosen among
+// others of that name; "" for an entry that is not.
+func (k *Kernel) Instance(name, when, choose string) string {
 	of := *k
-	of.Name, of.When, of.Replace = name, when, false
+	of.Name, of.When, of.Choose, of.Replace = name, when, choose, false
+	if choose == "" {
+		of.Cost = ""
+	}
 	var b strings.Builder
 	b.WriteString("[[kernel]]\n")
 	table(&b, reflect.ValueOf(of))

@@ -148,10 +148,11 @@ func (b *builder) set(model string, entries []*Entry) *Set {
 }
 
 // branches picks the entries that serve an operation for one scheme (nil where it has no weight), up to the first that
-// always does. Only a partial operation may do without that.
+// always does, and all of its choice. Only a partial operation may do without that.
 func (b *builder) branches(model string, op *contract.Struct, candidates []*Entry, scheme *contract.Constant) []*Entry {
 	var branches []*Entry
 	what := "operation " + op.Name
+	served := false // by an entry of the last choice
 	for _, e := range candidates {
 		always, value := e.Unconditional(), int64(0)
 		if scheme != nil {
@@ -168,15 +169,20 @@ func (b *builder) branches(model string, op *contract.Struct, candidates []*Entr
 				always = len(e.Needs) == 0
 			}
 		}
-		if e.cover.Empty() || slices.ContainsFunc(branches, func(before *Entry) bool { return before.cover.Covers(e.cover) }) {
+		if served && branches[len(branches)-1].Choose != e.Choose {
+			return branches
+		}
+		if e.cover.Empty() || slices.ContainsFunc(branches, func(before *Entry) bool { return before.takes(e) }) {
 			continue
 		}
+		b.apart(e, branches)
 		branches = append(branches, e)
-		if always || e.cover.Always() {
+		served = served || always || e.cover.Always()
+		if served && e.Choose == "" {
 			return branches
 		}
 	}
-	if op.Partial {
+	if op.Partial || served {
 		return branches
 	}
 	if scheme != nil {
@@ -191,6 +197,19 @@ func (b *builder) branches(model string, op *contract.Struct, candidates []*Entr
 		b.diags.Add(last.At(""), "add an entry without when and needs after it", "the last kernel of %s for %s, %s, has a condition", b.hardware.Name, what, last.Name)
 	}
 	return branches
+}
+
+// takes tells whether an entry that comes first leaves nothing to another one.
+func (e *Entry) takes(other *Entry) bool {
+	return (e.Choose == "" || e.Choose != other.Choose) && (e.Unconditional() || e.cover.Covers(other.cover))
+}
+
+// apart reports an entry of a choice whose others do not stand right before it.
+func (b *builder) apart(e *Entry, before []*Entry) {
+	i := slices.IndexFunc(before, func(other *Entry) bool { return other.Choose == e.Choose })
+	if e.Choose != "" && i >= 0 && before[len(before)-1].Choose != e.Choose {
+		b.diags.Add(e.At("choose"), "move it there, or give it another name", "kernel %s is of choice %q, which began with %s at %s and ended with other entries", e.Name, e.Choose, before[i].Name, before[i].At(""))
+	}
 }
 
 // home is where a missing kernel belongs: the manifest of its scheme, else the first of the hardware.
@@ -236,7 +255,7 @@ func (b *builder) unreachable(lists [][]*Entry, reached map[*Entry]bool) {
 func inPlaceOf(e *Entry, before []*Entry, reached map[*Entry]bool) string {
 	for _, other := range before {
 		schemes := other.Schemes == nil || e.Schemes != nil && !slices.ContainsFunc(e.Schemes, func(s int64) bool { return !slices.Contains(other.Schemes, s) })
-		if other.Op == e.Op && reached[other] && schemes && other.cover.Covers(e.cover) {
+		if other.Op == e.Op && reached[other] && schemes && other.takes(e) {
 			return fmt.Sprintf("%s at %s serves", other.Name, other.At(""))
 		}
 	}

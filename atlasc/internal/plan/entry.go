@@ -171,7 +171,7 @@ func (m *maker) exists(at diag.Pos, name string) {
 	}
 }
 
-// expressions checks an entry's features, condition, scratch and grids.
+// expressions checks an entry's features, condition, cost, scratch and grids.
 func (b *builder) expressions(e *Entry) {
 	features := slices.Sorted(maps.Keys(b.hardware.Features))
 	for _, need := range e.Needs {
@@ -184,6 +184,10 @@ func (b *builder) expressions(e *Entry) {
 	if e.Kernel.When != "" {
 		e.When, err = condition.Bool(e.Kernel.When)
 		b.report(e.At("when"), err)
+	}
+	if e.Kernel.Cost != "" {
+		e.Cost, err = size.Int(e.Kernel.Cost)
+		b.report(e.At("cost"), err)
 	}
 	if e.Kernel.Scratch != "" {
 		e.Scratch, err = size.Int(e.Kernel.Scratch)

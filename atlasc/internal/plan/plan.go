@@ -75,10 +75,24 @@ type Dispatch struct {
 	Cases []Case           // one for each group of schemes
 }
 
-// Case is a list of entries of which the first whose condition holds is launched. The last has none.
+// Case is a list of entries of which the first whose condition holds is launched, or where it is one of a choice, the one
+// of least cost. The last has no condition, or one of its choice has none.
 type Case struct {
 	Schemes  []contract.Constant // that it serves; nil: the operation has no weight
 	Branches []*Entry            // tried in order
+}
+
+// Choices are a case's entries, those together that a call chooses among by cost.
+func Choices(branches []*Entry) [][]*Entry {
+	var all [][]*Entry
+	for i, e := range branches {
+		if i > 0 && e.Choose != "" && e.Choose == branches[i-1].Choose {
+			all[len(all)-1] = append(all[len(all)-1], e)
+		} else {
+			all = append(all, []*Entry{e})
+		}
+	}
+	return all
 }
 
 // Entry is a kernel of a manifest with its expressions checked.
@@ -89,6 +103,7 @@ type Entry struct {
 	Model    string           // whose manifest named it; "base" for the base set
 	Schemes  []int64          // that it serves; nil means all of the hardware's
 	When     *expr.Expr       // nil means always
+	Cost     *expr.Expr       // what a call is predicted to take; of an entry with Choose
 	Scratch  *expr.Expr       // bytes; nil means none
 	Launches []Launch         // in order
 	cover    expr.Cover
