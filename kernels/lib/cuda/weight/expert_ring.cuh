@@ -1,4 +1,4 @@
-// ExpertUp and ExpertDown for few rows, any scheme and shape: what expert_few.cuh and expert_tiles.cuh do not take. Picks are
+// ExpertUp and ExpertDown for few rows, any scheme and shape: what expert_few.cuh and expert_tiles.cuh do not take. Picks, rows with one of their experts, are
 // grouped by expert into tiles of at most 8·kTiles, so that a tile reads its weights once; every block finds all tiles itself.
 // A pick's bits are those of these files.
 //

@@ -1,5 +1,5 @@
-// ExpertUp, ExpertDown and ExpertDownAdd for some picks of each expert, any scheme. Picks, sorted by expert, come in tiles of at most 8·kTiles of
-// one expert; an item is a strip of weights times a tile, in ExpertUp one of gates and the one of their ups. Blocks share out all
+// ExpertUp, ExpertDown and ExpertDownAdd for few rows of each expert, any scheme. A pick is a row with one of its experts. Picks, sorted by expert,
+// come in tiles of at most 8·kTiles of one expert; an item is a strip of weights times a tile, in ExpertUp one of gates and the one of their ups. Blocks share out all
 // items evenly and in order; the warps of a block take its items in turn, each with a ring of its own, while the rows of the
 // block's tiles lie in a pool of kPool bytes. expert_down_tiles writes products, f32 [Rows·TopK,W.Rows], to scratch for
 // expert_down_total. A pick's bits depend on the scheme alone.

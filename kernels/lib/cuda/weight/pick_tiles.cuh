@@ -1,4 +1,4 @@
-// Picks, sorted by expert, in tiles that have one expert each: how many there are is known on the device alone.
+// Picks, which are rows with one of their experts each, sorted by expert, in tiles that have one expert each: how many there are is known on the device alone.
 #pragma once
 #include "lib/cuda/atlas.cuh"
 
