@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -95,6 +96,13 @@ func explain(w io.Writer, e *plan.Entry, last bool) {
 	}
 	fmt.Fprintf(w, "  %s: %s\n", when, e.Name)
 	fmt.Fprintf(w, "    %s%s\n", e.At(""), e.At("").Parameters())
+	if len(e.Const) > 0 {
+		var constants []string
+		for _, name := range slices.Sorted(maps.Keys(e.Const)) {
+			constants = append(constants, fmt.Sprintf("%s %v", name, e.Const[name]))
+		}
+		fmt.Fprintf(w, "    constants %s\n", strings.Join(constants, ", "))
+	}
 	for _, l := range e.Launches {
 		grid := make([]string, len(l.Grid))
 		for i, g := range l.Grid {
