@@ -16,15 +16,10 @@ import (
 // step is a batch that a model works on: so many sequences, each with so many new tokens and so many in all.
 type step struct{ sequences, rowsEach, context int64 }
 
-// check bounds a step's numbers.
-func (s step) check() error {
-	for _, n := range []int64{s.sequences, s.rowsEach, s.context} {
-		if n < 1 || n > 1<<20 {
-			return fmt.Errorf("--batch, --context and --prompt must be between 1 and %d", 1<<20)
-		}
-	}
-	if s.rowsEach > s.context {
-		return fmt.Errorf("--prompt %d is more than --context %d", s.rowsEach, s.context)
+// bound says which flag is no size of a step.
+func bound(flag string, n int64) error {
+	if n < 1 || n > 1<<20 {
+		return fmt.Errorf("%s is %d, must be between 1 and %d", flag, n, 1<<20)
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -24,7 +25,15 @@ type costFlags struct {
 }
 
 // Validate bounds the numbers; kong calls it.
-func (c *costFlags) Validate() error { return step{c.Batch, c.Prompt, c.Context}.check() }
+func (c *costFlags) Validate() error {
+	if err := errors.Join(bound("--batch", c.Batch), bound("--context", c.Context), bound("--prompt", c.Prompt)); err != nil {
+		return err
+	}
+	if c.Prompt > c.Context {
+		return fmt.Errorf("--prompt %d is more than --context %d", c.Prompt, c.Context)
+	}
+	return nil
+}
 
 // reportName is what the runtime calls its report on a hardware.
 func (c *costFlags) reportName(h *plan.Hardware) string {
@@ -65,24 +74,20 @@ func sameSizes(a, b map[string]int64) bool {
 	return true
 }
 
-// bandwidth is the ceiling in bytes per second and where it comes from; 0 where nothing says.
-func (c *costFlags) bandwidth(h *plan.Hardware) (bytesPerSecond float64, source string, err error) {
+// bandwidth is the ceiling in bytes per second and where it comes from; 0 where nothing says. measured is nil where nothing was.
+func (c *costFlags) bandwidth(h *plan.Hardware, measured *bench.File) (bytesPerSecond float64, source string) {
 	if c.Bandwidth > 0 {
-		return c.Bandwidth * 1e9, "--bandwidth", nil
+		return c.Bandwidth * 1e9, "--bandwidth"
 	}
-	if c.Measured != "" {
-		f, err := bench.Read(c.Measured)
-		if err != nil {
-			return 0, "", err
-		}
-		if ceiling := f.Ceiling(c.reportName(h)); ceiling > 0 {
-			return float64(ceiling), "a plain read, as measured on " + f.Machine, nil
+	if measured != nil {
+		if ceiling := measured.Ceiling(c.reportName(h)); ceiling > 0 {
+			return float64(ceiling), "a plain read, as measured on " + measured.Machine
 		}
 	}
 	if k := h.Constants["kBandwidth"]; k > 0 {
-		return float64(k) * 1e9, "kBandwidth of targets/" + h.File, nil
+		return float64(k) * 1e9, "kBandwidth of targets/" + h.File
 	}
-	return 0, "nothing says how fast it reads: pass --bandwidth, or --measured with a file of atlasc bench --save", nil
+	return 0, "nothing says how fast it reads: pass --bandwidth, or --measured with a file of atlasc bench --save"
 }
 
 // run prints the costs of a model's calls.
@@ -96,19 +101,16 @@ func (c *costFlags) run(env *environment, pkg *emit.Package, set *plan.Set, op s
 	if len(calls) == 0 {
 		return fmt.Errorf("the model does not call %s", op)
 	}
+	var file *bench.File
 	var cases []bench.Case
 	if c.Measured != "" {
-		f, err := bench.Read(c.Measured)
-		if err != nil {
+		if file, err = bench.Read(c.Measured); err != nil {
 			return err
 		}
-		cases = f.Cases()
+		cases = file.Cases()
 	}
 	h := pkg.Hardware
-	bandwidth, source, err := c.bandwidth(h)
-	if err != nil {
-		return err
-	}
+	bandwidth, source := c.bandwidth(h, file)
 	fmt.Fprintf(env.stdout, "%s, %s weights, %d × %d new of %d tokens; ", c.reportName(h), c.Quant, c.Batch, c.Prompt, c.Context)
 	if bandwidth > 0 {
 		fmt.Fprintf(env.stdout, "ceiling %.4g GB/s (%s)\n", bandwidth/1e9, source)
@@ -161,7 +163,7 @@ func sources(env *environment, calls []call) {
 		if !slices.Contains(seen, x.entry) {
 			seen = append(seen, x.entry)
 			fmt.Fprintln(env.stdout)
-			explain(env.stdout, x.entry, x.entry.Unconditional())
+			explain(env.stdout, x.entry, false)
 		}
 	}
 }

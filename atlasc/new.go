@@ -43,7 +43,7 @@ func (c *newCommand) Validate() error {
 	case model && (c.Config == "" || c.HW == "" || c.Quant == ""):
 		return errors.New("--config, --hw and --quant go together")
 	}
-	return errors.Join(step{c.Batch, 1, c.Context}.check(), step{1, c.Prompt, c.Prompt}.check())
+	return errors.Join(bound("--batch", c.Batch), bound("--context", c.Context), bound("--prompt", c.Prompt))
 }
 
 func (c *newCommand) Run(env *environment) error {

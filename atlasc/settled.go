@@ -54,6 +54,9 @@ func (c *buildCommand) look(env *environment) (*look, error) {
 		return nil, err
 	}
 	l := &look{root: root, marks: filepath.Join(cache, "settled"), asked: fmt.Sprintf("%+v %x", *c, sha256.Sum256(program))}
+	if c.Native {
+		l.asked += fmt.Sprint(processorFeatures(readCPUInfo()))
+	}
 	if l.sources, err = hashFiles(root, sourceFolders[:]...); err != nil {
 		return nil, err
 	}

@@ -46,7 +46,7 @@ func (c *tuneCommand) Validate() error {
 			return fmt.Errorf("--rows: %d is not between 1 and %d", n, 1<<16)
 		}
 	}
-	return step{1, 1, c.Context}.check()
+	return bound("--context", c.Context)
 }
 
 func (c *tuneCommand) Run(env *environment) error {

@@ -16,7 +16,6 @@ type unitData struct {
 	Mark, At, Body, Op, Activations string
 	Scratch                         bool
 	Facts                           []constant // of the hardware
-	FactDeclarations                []string   // the same, in C++
 	Constants                       []constant // of the entry
 	Launches                        []unitLaunch
 }
@@ -24,7 +23,7 @@ type unitData struct {
 // unitLaunch is a launch and, on a GPU, what the body's function knows of it by name.
 type unitLaunch struct {
 	plan.Launch
-	Declarations []string
+	Constants []constant
 }
 
 // constant is a value that the body knows by name. Only C++ asks for its type; what a text is, it says itself.
@@ -37,7 +36,9 @@ func constants[V any](values map[string]V) []constant {
 		c := constant{name, "auto", fmt.Sprint(values[name])}
 		switch v := any(values[name]).(type) {
 		case int64:
-			c.Type = "int"
+			if c.Type = "int"; v != int64(int32(v)) {
+				c.Type = "long long"
+			}
 			if v < 0 {
 				c.C = "(" + c.C + ")" // anywhere in an expression
 			}
@@ -50,9 +51,9 @@ func constants[V any](values map[string]V) []constant {
 }
 
 // declarations are C++ declarations of constants, those of a type together.
-func declarations(constants []constant) []string {
+func declarations(of []constant) []string {
 	var all []string
-	slices.SortStableFunc(constants, func(a, b constant) int { return strings.Compare(a.Type, b.Type) })
+	constants := slices.SortedStableFunc(slices.Values(of), func(a, b constant) int { return strings.Compare(a.Type, b.Type) })
 	for i, c := range constants {
 		if i > 0 && c.Type == constants[i-1].Type && c.Type != "auto" {
 			all[len(all)-1] += ", " + c.Name + " = " + c.C
@@ -65,12 +66,23 @@ func declarations(constants []constant) []string {
 
 // launchConstants are plan.LaunchConstants.
 func launchConstants(h *plan.Hardware, e *plan.Entry, l *plan.Launch) []constant {
-	all := constants(map[string]int64{
-		"kThreads": int64(l.Threads()), "kCluster": int64(max(1, l.Cluster[0]*l.Cluster[1]*l.Cluster[2])), "kShared": int64(l.Shared),
-	})
-	for _, layout := range h.Layouts {
-		if e.Op.Weight() != nil && slices.Equal(e.Schemes, []int64{layout.Scheme.Value}) {
-			all = append(all, constant{"kScheme", "atlas_Scheme", layout.Scheme.C})
+	var all []constant
+	for _, name := range plan.LaunchConstants {
+		switch name {
+		case "kThreads":
+			all = append(all, constant{name, "int", fmt.Sprint(l.Threads())})
+		case "kCluster":
+			all = append(all, constant{name, "int", fmt.Sprint(max(1, l.Cluster[0]*l.Cluster[1]*l.Cluster[2]))})
+		case "kShared":
+			all = append(all, constant{name, "int", fmt.Sprint(l.Shared)})
+		case "kScheme":
+			for _, layout := range h.Layouts {
+				if e.Op.Weight() != nil && slices.Equal(e.Schemes, []int64{layout.Scheme.Value}) {
+					all = append(all, constant{name, "atlas_Scheme", layout.Scheme.C})
+				}
+			}
+		default:
+			panic("BUG: nothing says what " + name + " of a launch is")
 		}
 	}
 	return all
@@ -84,11 +96,11 @@ func (o *Output) unit(p *Package, e *plan.Entry) error {
 	h := p.Hardware
 	var launches []unitLaunch
 	for _, l := range e.Launches {
-		launches = append(launches, unitLaunch{l, declarations(append(constants(e.Const), launchConstants(h, e, &l)...))})
+		launches = append(launches, unitLaunch{l, append(constants(e.Const), launchConstants(h, e, &l)...)})
 	}
 	text, err := execute("unit_"+h.Toolchain+".tmpl", unitData{
 		Mark: Mark, At: e.At("").File, Body: e.Body, Op: e.Op.Name, Activations: h.Activations,
-		Scratch: e.Scratch != nil, Facts: constants(h.Constants), FactDeclarations: declarations(constants(h.Constants)), Constants: constants(e.Const), Launches: launches,
+		Scratch: e.Scratch != nil, Facts: constants(h.Constants), Constants: constants(e.Const), Launches: launches,
 	})
 	if err != nil {
 		return err

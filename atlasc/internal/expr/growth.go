@@ -12,13 +12,13 @@ import (
 
 // growth is what is known of a part of a size. Fields are sizes, and never negative.
 type growth struct {
-	fixed   bool // it is the same in every step of a model
-	grows   bool // it never shrinks where sizes of a step grow
-	natural bool // it is never negative
+	fixed       bool // it is the same in every step of a model
+	grows       bool // it never shrinks where sizes of a step grow
+	nonNegative bool // it is never negative
 }
 
-// Grows reports a size that may shrink where a size of a step grows: then the largest step need not ask for the most.
-func (e *Expr) Grows() error {
+// CheckGrowth reports a size that may shrink where a size of a step grows: then the largest step need not ask for the most.
+func (e *Expr) CheckGrowth() error {
 	if e.growth(e.tree).grows {
 		return nil
 	}
@@ -39,15 +39,12 @@ func (e *Expr) growth(x ast.Expr) growth {
 		fixed := e.growth(x.X).fixed
 		return growth{fixed, fixed, false}
 	case *ast.CallExpr:
-		all := growth{true, true, types.ExprString(x.Fun) == "min"}
+		least := types.ExprString(x.Fun) == "min" // else the most
+		all := growth{true, true, least}
 		for _, arg := range x.Args {
 			g := e.growth(arg)
 			all.fixed, all.grows = all.fixed && g.fixed, all.grows && g.grows
-			if types.ExprString(x.Fun) == "min" {
-				all.natural = all.natural && g.natural
-			} else {
-				all.natural = all.natural || g.natural
-			}
+			all.nonNegative = least && all.nonNegative && g.nonNegative || !least && (all.nonNegative || g.nonNegative)
 		}
 		return all
 	case *ast.BinaryExpr:
@@ -61,19 +58,19 @@ func combined(op token.Token, x, y growth) growth {
 	out := growth{fixed: x.fixed && y.fixed}
 	switch op {
 	case token.ADD:
-		out.grows, out.natural = x.grows && y.grows, x.natural && y.natural
+		out.grows, out.nonNegative = x.grows && y.grows, x.nonNegative && y.nonNegative
 	case token.SUB:
 		out.grows = x.grows && y.fixed
 	case token.MUL:
-		factor := func(a, b growth) bool { return a.fixed && a.natural && b.grows }
-		out.natural = x.natural && y.natural
-		out.grows = out.natural && x.grows && y.grows || factor(x, y) || factor(y, x)
+		factor := func(a, b growth) bool { return a.fixed && a.nonNegative && b.grows }
+		out.nonNegative = x.nonNegative && y.nonNegative
+		out.grows = out.nonNegative && x.grows && y.grows || factor(x, y) || factor(y, x)
 	case token.QUO:
-		out.grows, out.natural = x.grows && y.fixed && y.natural, x.natural && y.natural
+		out.grows, out.nonNegative = x.grows && y.fixed && y.nonNegative, x.nonNegative && y.nonNegative
 	case token.SHL, token.SHR:
-		out.grows, out.natural = x.grows && y.fixed, x.natural
+		out.grows, out.nonNegative = x.grows && y.fixed, x.nonNegative
 	case token.REM:
-		out.natural = x.natural
+		out.nonNegative = x.nonNegative
 	}
 	out.grows = out.grows || out.fixed
 	return out

@@ -30,7 +30,7 @@ func TestGrows(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", c.text, err)
 		}
-		if got := e.Grows() == nil; got != c.want {
+		if got := e.CheckGrowth() == nil; got != c.want {
 			t.Errorf("%s grows: got %v, want %v", c.text, got, c.want)
 		}
 	}

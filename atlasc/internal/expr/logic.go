@@ -18,59 +18,15 @@ const (
 	True
 )
 
-// not is the truth of a negation.
-func (t Truth) not() Truth {
-	switch t {
-	case True:
-		return False
-	case False:
+// Truth says what is known of the condition where the weight's scheme is this.
+func (e *Expr) Truth(scheme int64) Truth {
+	switch holds, known := e.BoolAt(map[string]int64{e.scope.scheme: scheme}); {
+	case !known:
+		return Unknown
+	case holds:
 		return True
 	}
-	return Unknown
-}
-
-// Truth says what is known of the condition where the weight's scheme is this.
-func (e *Expr) Truth(scheme int64) Truth { return e.truth(e.tree, scheme) }
-
-func (e *Expr) truth(x ast.Expr, scheme int64) Truth {
-	if v := e.info.Types[x].Value; v != nil && v.Kind() == constant.Bool {
-		if constant.BoolVal(v) {
-			return True
-		}
-		return False
-	}
-	switch x := x.(type) {
-	case *ast.ParenExpr:
-		return e.truth(x.X, scheme)
-	case *ast.UnaryExpr:
-		return e.truth(x.X, scheme).not()
-	case *ast.BinaryExpr:
-		switch x.Op {
-		case token.LAND, token.LOR:
-			a, b := e.truth(x.X, scheme), e.truth(x.Y, scheme)
-			dominant := False
-			if x.Op == token.LOR {
-				dominant = True
-			}
-			switch {
-			case a == dominant || b == dominant:
-				return dominant
-			case a == Unknown || b == Unknown:
-				return Unknown
-			}
-			return dominant.not()
-		case token.EQL, token.NEQ:
-			other, ok := e.schemeComparison(x)
-			switch {
-			case !ok:
-				return Unknown
-			case (other == scheme) == (x.Op == token.EQL):
-				return True
-			}
-			return False
-		}
-	}
-	return Unknown
+	return False
 }
 
 // schemeComparison is the number of the scheme that a comparison compares the weight's with.

@@ -20,11 +20,11 @@ type Way struct {
 
 // limit says that a part of a size is not more than another, which grows.
 type limit struct {
-	of   string
-	most ast.Expr
+	of   string // as expressions have it
+	most string // as Go has it
 }
 
-// mostWays bounds the ways of one condition. What has more of them counts as one part.
+// mostWays bounds the ways of one condition. What has more of them counts as one part, which limits nothing: the bound is larger then.
 const mostWays = 16
 
 // Ways lists the ways for a condition (nil: none) and the switches beside it to hold. Ways that contradict themselves are left out.
@@ -126,7 +126,7 @@ func (e *Expr) compared(w *Way, b *ast.BinaryExpr) (name string, holds bool) {
 // limit notes that x is at most y.
 func (w *Way) limit(e *Expr, x, y ast.Expr) {
 	if e.info.Types[x].Value == nil && e.mentionsStep(x) && e.growth(y).grows {
-		w.limits = append(w.limits, limit{types.ExprString(x), y})
+		w.limits = append(w.limits, limit{types.ExprString(x), e.golang(y)})
 	}
 }
 
@@ -145,9 +145,9 @@ func (e *Expr) limited(x ast.Expr) (string, bool) {
 	if i < 0 || e.info.Types[x].Value != nil {
 		return "", false
 	}
-	rest, plain := *e, *e
-	rest.limits, plain.limits = slices.Concat(e.limits[:i], e.limits[i+1:]), nil
-	return "min(" + rest.golang(x) + ", " + plain.golang(e.limits[i].most) + ")", true
+	rest := *e
+	rest.limits = slices.Concat(e.limits[:i], e.limits[i+1:])
+	return "min(" + rest.golang(x) + ", " + e.limits[i].most + ")", true
 }
 
 // After is what is left of w for calls that no way before it has taken; false where none is left. Ways before it that ask for one fixed
@@ -195,7 +195,7 @@ func opposite(condition string) string {
 	return "!" + condition
 }
 
-// mostGuesses bounds how many parts covered considers on both sides.
+// mostGuesses bounds how many parts covered considers on both sides. Entries that it does not find covered make the bound larger.
 const mostGuesses = 4
 
 // covered tells whether some way holds wherever the known parts do, as far as guesses at others show.

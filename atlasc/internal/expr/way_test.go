@@ -16,6 +16,7 @@ func TestGoWithin(t *testing.T) {
 		{"true", "Rows*4", []string{"int64(a.Rows)*4"}},
 		{"Rows <= 8", "Rows*Cols", []string{"min(int64(a.Rows), 8)*int64(a.Cols)"}},
 		{"8 > Rows && Cols > 2", "Rows*Cols", []string{"min(int64(a.Rows), 8)*int64(a.Cols)"}},
+		{"Rows <= kTile", "Rows*4", []string{"min(int64(a.Rows), 8)*4"}},
 		{"Rows == 1", "Rows*4", []string{"min(int64(a.Rows), 1)*4"}},
 		{"Rows > 8", "Rows*4", []string{"int64(a.Rows)*4"}},
 		{"Rows*Cols <= 4096", "Rows*Cols*4", []string{"min(int64(a.Rows)*int64(a.Cols), 4096)*4"}},

@@ -262,7 +262,7 @@ func (k *Kernel) check(diags *diag.List) {
 		case int64, bool:
 		case string:
 			if !constantText.MatchString(v) {
-				diags.Add(k.At("const."+name), "write a type or a name", "constant %s has a text that is no value in C: %q", name, v)
+				diags.Add(k.At("const."+name), "write a name or an expression", "constant %s has a text that is no value in C: %q", name, v)
 			}
 		default:
 			diags.Add(k.At("const."+name), "write one of them", "constant %s is no integer, boolean or string", name)

@@ -94,6 +94,7 @@ func (m *Manifest) fill(text string, inSet bool) (string, *strict.Problem) {
 			known, where = slices.AppendSeq(known, maps.Keys(m.Set)), "here or by the manifest that includes this one"
 		}
 		slices.Sort(known)
+		known = slices.Compact(known)
 		problem = &strict.Problem{Msg: fmt.Sprintf("parameter %s is not set %s", braced, where), Unknown: name, Known: known}
 		return braced
 	})

@@ -192,7 +192,7 @@ func (b *builder) expressions(e *Entry) {
 	if e.Kernel.Scratch != "" {
 		e.Scratch, err = size.Int(e.Kernel.Scratch)
 		if !b.report(e.At("scratch"), err) {
-			b.report(e.At("scratch"), e.Scratch.Grows())
+			b.report(e.At("scratch"), e.Scratch.CheckGrowth())
 		}
 	}
 	launches := e.Kernel.Launches()

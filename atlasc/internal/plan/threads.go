@@ -17,7 +17,7 @@ const (
 
 // LaunchConstants are what a GPU's body knows of each launch besides the entry's constants: the scheme of its weights, where
 // the entry serves one alone, how many threads a block has and blocks a cluster, and bytes of dynamic shared memory.
-var LaunchConstants = [...]string{"kScheme", "kThreads", "kCluster", "kShared"}
+var LaunchConstants = [...]string{"kCluster", "kShared", "kThreads", "kScheme"}
 
 // threads checks what a launch says of blocks of threads: GPUs must know it, other hardware has none.
 func (b *builder) threads(e *Entry, l *Launch, scope *expr.Scope) {
