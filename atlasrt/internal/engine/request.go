@@ -21,7 +21,6 @@ import (
 
 // Request asks for the continuation of a prompt.
 type Request struct {
-	ID             string        // for the caller; the engine does not read it
 	Prompt         []int32       // token ids, at least one
 	MaxTokens      int           // at least 1
 	MinTokens      int           // tokens of End are ruled out before so many were generated
