@@ -200,7 +200,7 @@ func (a answerer) answer(messages []chat.Message) (string, error) {
 	a.generator.Defaults.Seed = cmp.Or(a.settings.Seed, rand.Int64())
 	options := completion.Options{MaxTokens: a.settings.MaxTokens, Choices: 1, LogProbs: -1}
 	start := time.Now()
-	stream, err := a.generator.Start(ctx, []completion.Prompt{{Tokens: prompt}}, options)
+	stream, err := a.generator.Start(ctx, []completion.Prompt{prompt}, options)
 	if long, ok := errors.AsType[*completion.TooLong](err); ok {
 		return "", fmt.Errorf("what was said and the question have %d tokens, and the context %d (/clear begins anew)", long.Tokens, long.Limit)
 	}

@@ -29,6 +29,7 @@ var rules = map[string]string{
 	"atlasrt/internal/jsontree":      "",
 	"atlasrt/internal/jinja":         "atlasrt/internal/jsontree",
 	"atlasrt/internal/chat":          "atlasrt/internal/jinja atlasrt/internal/jsontree",
+	"atlasrt/internal/parse":         "atlasrt/internal/chat atlasrt/internal/jsontree",
 	"atlasrt/internal/tokenizer":     "",
 	"atlasrt/internal/option":        "",
 	"atlasrt/internal/sample":        "atlasrt/internal/option",
@@ -38,7 +39,7 @@ var rules = map[string]string{
 	"atlasrt/internal/weights/dummy": "atlasrt/internal/weights atlasrt/op",
 	"atlasrt/internal/load":          "atlasrt/op atlasrt/device atlasrt/model atlasrt/internal/weights",
 	"atlasrt/internal/engine":        "atlasrt/op atlasrt/device atlasrt/bundle atlasrt/model atlasrt/internal/option atlasrt/internal/sample atlasrt/internal/sched atlasrt/internal/cache",
-	"atlasrt/internal/completion":    "atlasrt/internal/engine atlasrt/internal/chat atlasrt/internal/tokenizer atlasrt/internal/option atlasrt/internal/sample",
+	"atlasrt/internal/completion":    "atlasrt/internal/engine atlasrt/internal/chat atlasrt/internal/parse atlasrt/internal/tokenizer atlasrt/internal/option atlasrt/internal/sample",
 	"atlasrt/internal/api":           "atlasrt/internal/completion atlasrt/internal/chat atlasrt/internal/jsontree atlasrt/internal/option",
 	"atlasrt/internal/api/openai":    "atlasrt/internal/api atlasrt/internal/completion atlasrt/internal/chat atlasrt/internal/jsontree atlasrt/internal/option atlasrt/internal/sample",
 	"atlasrt/internal/server":        "atlasrt/internal/api atlasrt/internal/completion atlasrt/internal/engine atlasrt/internal/chat atlasrt/internal/tokenizer atlasrt/internal/metrics atlasrt/internal/option atlasrt/internal/halfclose",
@@ -56,7 +57,7 @@ var rules = map[string]string{
 }
 
 // pure packages are functions of values: no device, no unsafe, no clock, no file.
-var pure = []string{"sched", "cache", "option", "sample", "chat", "jinja", "jsontree", "tokenizer", "api"}
+var pure = []string{"sched", "cache", "option", "sample", "chat", "jinja", "jsontree", "parse", "tokenizer", "api"}
 
 // impure is what pure packages must not import; time is allowed for its types, time.Now is not.
 var impure = []string{"unsafe", "os", "io/ioutil", "net", "net/http", "math/rand", "math/rand/v2", module + "atlasrt/device"}

@@ -1,6 +1,8 @@
 package api
 
 import (
+	"fmt"
+
 	"github.com/atlas-inference/atlas/atlasrt/internal/chat"
 	"github.com/atlas-inference/atlas/atlasrt/internal/option"
 )
@@ -20,8 +22,6 @@ type Errors interface {
 	Field(option.Name) string
 	// Problem is an error as a whole answer: its HTTP status, its code for the log, and its body.
 	Problem(e *Error) (status int, code string, body []byte)
-	// AppendProblem appends an error as the last event of a stream.
-	AppendProblem(b []byte, e *Error) []byte
 }
 
 // Head is what every piece of one answer repeats.
@@ -31,15 +31,26 @@ type Head struct {
 	Model   string // as the answer shows it
 }
 
+// CallID names a call of a tool: nobody can guess it, and no other call has it. A dialect puts its prefix before it.
+func (h *Head) CallID(choice, call int) string {
+	return fmt.Sprintf("%s%02x%02x", h.ID[:min(len(h.ID), 20)], choice, call)
+}
+
 // Answer writes the answer to one request: either as a stream, token by token, or as a whole. Use one way only.
 type Answer interface {
+	// Begin appends what a stream says once the request is admitted.
+	Begin(b []byte) []byte
 	// Append appends what a stream says of the events that one token made, as completion.Stream gives them.
 	Append(b []byte, events []chat.Event) []byte
+	// Ping appends what keeps the connection of a stream open and says nothing.
+	Ping(b []byte) []byte
+	// Fail appends an error as the end of a stream.
+	Fail(b []byte, e *Error) []byte
 	// Add takes the same events for the whole answer.
 	Add(events []chat.Event)
 	// Body is the whole answer, once EventEnd was added.
 	Body() []byte
 }
 
-// AppendPing appends a comment that keeps the connection of a stream of events open, in any dialect.
-func AppendPing(b []byte) []byte { return append(b, ": ping\n\n"...) }
+// AppendComment appends a comment to a stream of events, which clients of any dialect pass over.
+func AppendComment(b []byte) []byte { return append(b, ": ping\n\n"...) }

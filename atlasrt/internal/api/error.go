@@ -57,6 +57,7 @@ const (
 	LimitTime     Limit = "time"
 	LimitTokens   Limit = "tokens"
 	LimitBytes    Limit = "bytes_in_flight"
+	LimitTools    Limit = "tools"
 )
 
 // Error is a refusal or failure before a dialect has put it into its words. Its text never holds paths, addresses or stacks.

@@ -44,11 +44,15 @@ type Limits struct {
 	StopBytes  int // of each
 	StopTokens int // tokens that end an answer
 	Biases     int // tokens whose logits get a bias
+	Tools      int // that the model may call
+	ToolBytes  int // of the description and the schema of each
 }
 
 // DefaultLimits are those of a server that nobody configured.
 func DefaultLimits() Limits {
-	return Limits{Messages: 10_000, Prompts: 128, Choices: 8, Stops: 4, StopBytes: 256, StopTokens: 64, Biases: 1024}
+	return Limits{
+		Messages: 10_000, Prompts: 128, Choices: 8, Stops: 4, StopBytes: 256, StopTokens: 64, Biases: 1024,
+		Tools: 512, ToolBytes: 256 << 10}
 }
 
 // Check holds the request against the model that was found: its vocabulary, and its defaults. Errors are *Error and *option.Error.

@@ -3,9 +3,10 @@ package chat
 // EventKind says what an Event carries.
 type EventKind uint8
 
-// Kinds of events. Nothing makes EventReasoning and EventToolCall yet: they are for the parsers of reasoning and tool calls.
+// Kinds of events.
 const (
-	EventPrompt    EventKind = iota // the prompt, which the answers to it begin with: of all choices of one prompt, once
+	EventStart     EventKind = iota // the first token of the request is there: before all other events, once
+	EventPrompt                     // the prompt, which the answers to it begin with: of all choices of one prompt, once
 	EventText                       // a piece of the answer
 	EventReasoning                  // a piece of what the model thinks before it answers
 	EventToolCall                   // a piece of a tool call
@@ -23,14 +24,14 @@ type Event struct {
 
 	Text string // of EventPrompt, EventText and EventReasoning; valid UTF-8
 
-	// Tokens with log-probabilities, where they were asked for: what the model drew since the last event that has some. Of
-	// EventPrompt they are the prompt's, whose first token follows nothing and has none.
+	// Tokens with log-probabilities, where they were asked for: what the model drew since the last event that has some. Events of
+	// text, reasoning and calls may have them. Of EventPrompt they are the prompt's, whose first token follows nothing and has none.
 	Tokens []Token
 
 	Call   ToolCallDelta // of EventToolCall
 	Finish Finish        // of EventFinish
 	Match  string        // of EventFinish: the stop string that was met, where one was
-	Usage  Usage         // of EventEnd: of the whole request
+	Usage  Usage         // of EventEnd: of the whole request; of EventStart: without what is generated
 }
 
 // Token is a token with its log-probabilities, which are of the model's own distribution: the log-softmax of its logits before
@@ -48,18 +49,18 @@ type TopToken struct {
 	LogProb float32 // natural logarithm
 }
 
-// ToolCallDelta is a piece of a tool call: the first one of a call has its ID and name, each adds to the text of the arguments.
+// ToolCallDelta is a piece of a tool call: the first one of a call has its name, each adds to the text of the arguments. A call goes
+// on until another event than one of its own comes.
 type ToolCallDelta struct {
-	Index     int // of the call in the answer, from 0
-	ID        string
-	Name      string // of the function
-	Arguments string // JSON text, possibly half of it
+	Index     int    // of the call in the answer, from 0
+	Name      string // of the function; empty but in the first piece
+	Arguments string // text that the model wrote for JSON: it may be broken, and ends where the answer was cut
 }
 
 // Finish says why a choice ended, in the words of logs and metrics; empty while it goes on.
 type Finish string
 
-// Reasons to end. Nothing makes FinishToolCalls yet: it is for the parsers of tool calls.
+// Reasons to end.
 const (
 	FinishStop      Finish = "stop"       // the model ended its turn, or a stop string was met
 	FinishLength    Finish = "length"     // the most tokens of the answer, or the context, are used up
@@ -68,7 +69,8 @@ const (
 
 // Usage counts the tokens of a request, over all of its prompts and choices.
 type Usage struct {
-	Prompt int
-	Cached int // those of the prompts that a cache held
-	Output int // tokens that were generated
+	Prompt    int
+	Cached    int // those of the prompts that a cache held
+	Output    int // tokens that were generated
+	Reasoning int // those of them that are thoughts
 }

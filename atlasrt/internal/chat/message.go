@@ -15,7 +15,8 @@ type Request struct {
 	// Continue makes the prompt end within the last message, an assistant's, so that the answer goes on with it. The prompt of a
 	// new turn is not added then.
 	Continue bool
-	// Variables are further names for the template (chat_template_kwargs), such as enable_thinking. The caller decides which
+	Thinking Thinking // before the answer
+	// Variables are further names for the template (chat_template_kwargs). The caller decides which
 	// a client may set; those that the engine sets are refused.
 	Variables *jsontree.Object
 }

@@ -44,6 +44,9 @@ func (v *values) request(r *Request, special []SpecialToken) *jinja.Dict {
 			set(d, token.Variable, token.value())
 		}
 	}
+	for key, value := range r.Thinking.variables().All() {
+		set(d, key, v.json(value))
+	}
 	for key, value := range r.Variables.All() {
 		if _, taken := d.Get(key); taken || isReserved(key) {
 			v.fail(fmt.Errorf("the template variable %q is not for requests to set", key))

@@ -1,8 +1,9 @@
 // Package completion turns text requests into tokens for the engine and the engine's tokens back into text.
 //
-// Everything that is about text lives here: tokenizing, stop strings, code points that span tokens. Text is handed out once
-// and never taken back; no part of a stop string ever is. The events of an answer are a function of its tokens, whatever steps
-// they come in.
+// Everything that is about text lives here: tokenizing, stop strings, code points that span tokens, thoughts and calls of tools. A
+// token goes through a chain of stages: it becomes text, which ends at a stop string, and is split into thoughts, text and calls
+// (package parse). Text is handed out once and never taken back; no part of a stop string ever is. The events of an answer are a
+// function of its tokens, whatever steps they come in.
 package completion
 
 import (
@@ -10,8 +11,10 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/atlas-inference/atlas/atlasrt/internal/chat"
 	"github.com/atlas-inference/atlas/atlasrt/internal/engine"
 	"github.com/atlas-inference/atlas/atlasrt/internal/option"
+	"github.com/atlas-inference/atlas/atlasrt/internal/parse"
 	"github.com/atlas-inference/atlas/atlasrt/internal/sample"
 	"github.com/atlas-inference/atlas/atlasrt/internal/tokenizer"
 )
@@ -29,6 +32,13 @@ type Generator struct {
 	MaxContext int                  // tokens of a prompt and its answer
 	Vocab      int32                // logits per row; token ids are less
 	Defaults   sample.Params        // where a request says nothing
+	Formats    Formats              // in which conversations are answered
+}
+
+// Formats are how a model marks what is no text.
+type Formats struct {
+	Reasoning *parse.Reasoning // its thoughts; nil: they are not split off
+	Tools     *parse.Tools     // its calls of tools; nil: they are not looked for
 }
 
 // Options say how one request is answered.
@@ -44,14 +54,18 @@ type Options struct {
 	Echo           bool         // answers begin with their prompt
 	Score          bool         // nothing is generated: what is drawn, with MaxTokens 1, is neither shown nor counted
 	KeepSpecial    bool         // shows control tokens as text
+	Chat           bool         // the answer is a turn of a conversation: thoughts and calls are split off, as Formats say
+	Tools          []chat.Tool  // that the model may call
+	OneCall        bool         // an answer is over after its first call
 	Sampling       sample.Given // seeds of further choices and prompts follow Sampling.Seed
 	CacheSalt      string       // as in engine.Request
 }
 
 // Prompt is what an answer goes on from.
 type Prompt struct {
-	Tokens []int32 // ids
-	Text   string  // what Tokens were made of, where they were not given as tokens; only looked at with Options.Echo
+	Tokens   []int32 // ids
+	Text     string  // what Tokens were made of, where they were not given as tokens
+	Thinking bool    // it ends within the model's thoughts
 }
 
 // TooLong says that a prompt leaves no room for an answer.
@@ -125,14 +139,14 @@ func (g *Generator) Start(ctx context.Context, prompts []Prompt, o Options) (*St
 			}
 			r.Sampling.Seed += int64(len(requests))
 			requests = append(requests, r)
-			s.answers = append(s.answers, answer{detokenizer: g.Tokenizer.NewDetokenizer(!o.KeepSpecial), matcher: matcher{stops: o.Stop}})
+			s.answers = append(s.answers, g.answer(&p, &o))
 		}
 	}
 	s.open = len(s.answers)
 	ctx, s.cancel = context.WithCancel(ctx)
 	var err error
 	if s.inbox, err = g.Engine.Submit(ctx, requests...); err != nil {
-		s.cancel()
+		s.Close()
 		return nil, err
 	}
 	return s, nil

@@ -4,13 +4,11 @@ import (
 	"context"
 	"errors"
 	"iter"
-	"slices"
 	"strings"
 
 	"github.com/atlas-inference/atlas/atlasrt/internal/chat"
 	"github.com/atlas-inference/atlas/atlasrt/internal/engine"
 	"github.com/atlas-inference/atlas/atlasrt/internal/sample"
-	"github.com/atlas-inference/atlas/atlasrt/internal/tokenizer"
 )
 
 // Stream is the answers to one request, in pieces, as they come: those of all choices of all prompts. One goroutine may use it.
@@ -24,17 +22,10 @@ type Stream struct {
 
 	answers []answer
 	open    int // answers that go on
+	begun   bool
 	ended   bool
 	usage   chat.Usage
 	events  []chat.Event // that Next gave last
-}
-
-// answer is one choice on its way.
-type answer struct {
-	detokenizer *tokenizer.Detokenizer
-	matcher     matcher
-	echoed      bool // of the first choice of a prompt: its EventPrompt was given
-	over        bool
 }
 
 // errCut says that the engine ended a request that nobody cancelled.
@@ -43,8 +34,8 @@ var errCut = errors.New("the request was cut short")
 // Ready receives when Next may have something again.
 func (s *Stream) Ready() <-chan struct{} { return s.inbox.Ready() }
 
-// Next gives the events that one token made, all of one choice, and nil where there are none until Ready receives. The last
-// of all is EventEnd, alone. They are valid until the next call. After an error there is nothing more.
+// Next gives the events that one token made, all of one choice, and nil where there are none until Ready receives. The first of
+// all is EventStart, the last is EventEnd, alone. They are valid until the next call. After an error there is nothing more.
 func (s *Stream) Next() ([]chat.Event, error) {
 	for s.open > 0 {
 		e, ok := s.inbox.Next()
@@ -87,7 +78,12 @@ func (s *Stream) All() iter.Seq2[[]chat.Event, error] {
 }
 
 // Close ends the answers that still run.
-func (s *Stream) Close() { s.cancel() }
+func (s *Stream) Close() {
+	s.cancel()
+	for i := range s.answers {
+		s.answers[i].close()
+	}
+}
 
 // Usage counts the tokens so far.
 func (s *Stream) Usage() chat.Usage { return s.usage }
@@ -105,28 +101,43 @@ func (s *Stream) advance(e engine.Event) error {
 	case engine.FinishCancelled:
 		return errCut
 	}
-	if e.Request%s.options.Choices == 0 {
+	if !a.started && e.Request%s.options.Choices == 0 {
 		s.usage.Cached += e.Cached
 	}
-	text, finish := a.read(e, s.ends)
+	if a.started = true; !s.begun {
+		s.begun = true
+		s.events = append(s.events, chat.Event{Kind: chat.EventStart, Choice: e.Request, Usage: chat.Usage{Prompt: s.usage.Prompt, Cached: e.Cached}})
+	}
+	thinking := a.thinking()
+	events, finish := a.read(e, s.ends)
 	var tokens []chat.Token
 	if s.options.Score {
-		text = ""
+		events = nil
 		if finish != "" {
 			finish = chat.FinishLength
 		}
 	} else {
 		s.usage.Output++
+		if thinking {
+			s.usage.Reasoning++
+		}
 		if e.LogProb != nil {
 			tokens = []chat.Token{s.token(*e.LogProb)}
 		}
 	}
-	if text == "" && tokens == nil && finish == "" {
+	if len(events) == 0 && tokens != nil {
+		events = []chat.Event{{Kind: chat.EventText}}
+	}
+	if len(events) == 0 && finish == "" {
 		return nil
 	}
 	s.echo(e)
-	if text != "" || tokens != nil {
-		s.events = append(s.events, chat.Event{Kind: chat.EventText, Choice: e.Request, Text: text, Tokens: tokens})
+	for i, event := range events {
+		event.Choice = e.Request
+		if i == 0 {
+			event.Tokens = tokens
+		}
+		s.events = append(s.events, event)
 	}
 	if finish != "" {
 		s.events = append(s.events, chat.Event{Kind: chat.EventFinish, Choice: e.Request, Finish: finish, Match: a.matcher.found})
@@ -137,27 +148,6 @@ func (s *Stream) advance(e engine.Event) error {
 		}
 	}
 	return nil
-}
-
-// read takes a token and gives the text that may be shown, and why the answer ended if it did.
-func (a *answer) read(e engine.Event, ends []int32) (text string, finish chat.Finish) {
-	if e.Finish != engine.FinishStop || !slices.Contains(ends, e.Token) {
-		text = a.matcher.push(a.detokenizer.Push(e.Token))
-	}
-	if e.Finish != "" && a.matcher.found == "" {
-		text += a.matcher.push(a.detokenizer.Flush())
-		if a.matcher.found == "" {
-			text += a.matcher.flush()
-		}
-		finish = chat.FinishLength
-		if e.Finish == engine.FinishStop {
-			finish = chat.FinishStop
-		}
-	}
-	if a.matcher.found != "" {
-		finish = chat.FinishStop
-	}
-	return text, finish
 }
 
 // echo adds the prompt, where answers begin with it and none to it has yet. Its log-probabilities come with the first token of

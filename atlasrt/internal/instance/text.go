@@ -26,21 +26,26 @@ type Text struct {
 	Name      string               // that a GGUF file gives its model; "" where there is none
 }
 
-// Prompt renders a conversation and gives its tokens, at most limit; more are a *tokenizer.TooLong. What came from the
+// Prompt renders a conversation and gives its text and tokens, at most limit; more are a *tokenizer.TooLong. What came from the
 // request is text, never control. The work ends soon after ctx does.
-func (t *Text) Prompt(ctx context.Context, request *chat.Request, now time.Time, limit int) ([]int32, error) {
+func (t *Text) Prompt(ctx context.Context, request *chat.Request, now time.Time, limit int) (completion.Prompt, error) {
+	var none completion.Prompt
 	if t.Template == nil {
-		return nil, errors.New("this model has no chat template (use /v1/completions)")
+		return none, errors.New("this model has no chat template (use /v1/completions)")
 	}
 	p, err := t.Template.Prompt(ctx, request, now)
 	if err != nil {
-		return nil, err
+		return none, err
 	}
 	data := make([]tokenizer.Range, len(p.Data))
 	for i, r := range p.Data {
 		data[i] = tokenizer.Range(r)
 	}
-	return t.Tokenizer.EncodePromptWithin(ctx, p.Text, data, limit)
+	tokens, err := t.Tokenizer.EncodePromptWithin(ctx, p.Text, data, limit)
+	if err != nil {
+		return none, err
+	}
+	return completion.Prompt{Tokens: tokens, Text: p.Text}, nil
 }
 
 // OpenText reads a checkpoint's tokenizer and what goes with it. What the files leave open, and was assumed, is in Notes.

@@ -111,7 +111,7 @@ func TestTemplatesWriteSpecialTokens(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", c.name, err)
 		}
-		if got, err := text.Prompt(t.Context(), ask, time.Time{}, 100); !slices.Equal(got, c.want) || err != nil {
+		if got, err := text.Prompt(t.Context(), ask, time.Time{}, 100); !slices.Equal(got.Tokens, c.want) || err != nil {
 			t.Errorf("%s: prompt %v, %v; want %v", c.name, got, err, c.want)
 		}
 	}

@@ -36,6 +36,7 @@ func (s *Server) serve(c *gin.Context, x *exchange) {
 	}
 	defer stream.Close()
 	answer := x.dialect.Answer(x.request, api.Head{ID: newID(""), Created: time.Now().Unix(), Model: x.name})
+	e.answer = answer
 	clock := newClock(s.metrics, x)
 	if x.request.Stream {
 		err = s.stream(ctx, c, answer, stream, clock)
@@ -69,12 +70,17 @@ func (s *Server) stream(ctx context.Context, c *gin.Context, to api.Answer, from
 	if err := s.startEvents(c); err != nil {
 		return lost(err)
 	}
-	var buffer []byte
+	buffer := to.Begin(nil)
+	if len(buffer) > 0 {
+		if err := s.send(c, buffer); err != nil {
+			return lost(err)
+		}
+	}
 	return s.follow(ctx, from, func(events []chat.Event) error {
 		clock.tick(events)
 		buffer = to.Append(buffer[:0], events)
 		return lost(s.send(c, buffer))
-	}, func() error { return lost(s.send(c, api.AppendPing(buffer[:0]))) })
+	}, func() error { return lost(s.send(c, to.Ping(buffer[:0]))) })
 }
 
 // lost says why a client cannot be written to.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/atlas-inference/atlas/atlasrt/internal/chat"
+	"github.com/atlas-inference/atlas/atlasrt/internal/completion"
 	"github.com/atlas-inference/atlas/atlasrt/internal/tokenizer"
 )
 
@@ -17,16 +18,17 @@ type textTemplate struct {
 	tokenizer *tokenizer.Tokenizer
 }
 
-func (x textTemplate) Prompt(ctx context.Context, r *chat.Request, now time.Time, limit int) ([]int32, error) {
+func (x textTemplate) Prompt(ctx context.Context, r *chat.Request, now time.Time, limit int) (completion.Prompt, error) {
 	p, err := x.template.Prompt(ctx, r, now)
 	if err != nil {
-		return nil, err
+		return completion.Prompt{}, err
 	}
 	data := make([]tokenizer.Range, len(p.Data))
 	for i, r := range p.Data {
 		data[i] = tokenizer.Range(r)
 	}
-	return x.tokenizer.EncodePromptWithin(ctx, p.Text, data, limit)
+	tokens, err := x.tokenizer.EncodePromptWithin(ctx, p.Text, data, limit)
+	return completion.Prompt{Tokens: tokens, Text: p.Text}, err
 }
 
 // What the engine is asked for a conversation, as text.

@@ -212,23 +212,23 @@ func (f *fakeEngine) Drain(ctx context.Context) error {
 // fakeTemplate writes roles as control tokens and contents as data.
 type fakeTemplate struct{ tokenizer *tokenizer.Tokenizer }
 
-func (f fakeTemplate) Prompt(ctx context.Context, r *chat.Request, _ time.Time, limit int) ([]int32, error) {
-	var prompt []int32
+func (f fakeTemplate) Prompt(ctx context.Context, r *chat.Request, _ time.Time, limit int) (p completion.Prompt, err error) {
 	for _, m := range r.Messages {
 		if m.Content.Text == "raise" {
-			return nil, errors.New("the template does not like this")
+			return p, errors.New("the template does not like this")
 		}
 		if m.Content.Text == "panic" {
 			panic("a template broke")
 		}
-		prompt = append(prompt, userToken)
+		p.Tokens = append(p.Tokens, userToken)
 		tokens, err := f.tokenizer.EncodeWithin(ctx, m.Content.Text, false, limit)
 		if err != nil {
-			return nil, err
+			return p, err
 		}
-		prompt = append(prompt, tokens...)
+		p.Tokens = append(p.Tokens, tokens...)
 	}
-	return append(prompt, assistantToken), nil
+	p.Tokens = append(p.Tokens, assistantToken)
+	return p, nil
 }
 
 // rig is a server over a fake engine, reachable over a socket.

@@ -55,6 +55,9 @@ func (s *Server) prepare(ctx context.Context, x *exchange) (err error) {
 		return err
 	}
 	x.name = cmp.Or(x.request.Model, x.model.Name)
+	if r := x.request.Chat; r != nil {
+		x.request.Options.Chat, x.request.Options.Tools = true, r.Tools
+	}
 	if err := x.request.Check(x.model.Generator); err != nil {
 		return err
 	}

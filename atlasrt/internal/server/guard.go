@@ -44,8 +44,8 @@ func (s *Server) recover(c *gin.Context) {
 		if !c.Writer.Written() {
 			status, _, body := s.dialect(c).Problem(e)
 			s.write(c, status, jsonType, body)
-		} else if c.Writer.Header().Get("Content-Type") == eventType {
-			_ = s.send(c, s.dialect(c).AppendProblem(nil, e))
+		} else if answer := entryOf(c).answer; answer != nil && c.Writer.Header().Get("Content-Type") == eventType {
+			_ = s.send(c, answer.Fail(nil, e))
 		}
 		c.Abort()
 	}()

@@ -10,6 +10,7 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"github.com/atlas-inference/atlas/atlasrt/internal/api"
 	"github.com/atlas-inference/atlas/atlasrt/internal/chat"
 )
 
@@ -18,7 +19,8 @@ import (
 type entry struct {
 	failure string // kind of the error; empty: none
 
-	model  string // empty: no answer was begun
+	answer api.Answer // that was begun, or nil
+	model  string     // empty: no answer was begun
 	usage  chat.Usage
 	first  time.Time // when its first token came; zero: none did
 	finish string    // why its answers ended

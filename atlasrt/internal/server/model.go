@@ -15,10 +15,10 @@ import (
 	"github.com/atlas-inference/atlas/atlasrt/internal/tokenizer"
 )
 
-// Template turns a conversation into the tokens of a prompt. now is what templates print as the date. More tokens than limit
-// are a *tokenizer.TooLong, and the work ends soon after ctx does. Other errors are the client's fault and shown to it.
+// Template turns a conversation into a prompt, its text and its tokens. now is what templates print as the date. More tokens than
+// limit are a *tokenizer.TooLong, and the work ends soon after ctx does. Other errors are the client's fault and shown to it.
 type Template interface {
-	Prompt(ctx context.Context, request *chat.Request, now time.Time, limit int) ([]int32, error)
+	Prompt(ctx context.Context, request *chat.Request, now time.Time, limit int) (completion.Prompt, error)
 }
 
 // Engine is what the server asks about the engine behind a model's generator; *engine.Engine is one.
@@ -61,8 +61,8 @@ func (m *Model) mostCounted() int { return 2 * m.Generator.MaxContext }
 // a *tokenizer.TooLong.
 func (m *Model) prompts(ctx context.Context, r *api.Request, conversation string) ([]completion.Prompt, error) {
 	if r.Chat != nil {
-		tokens, err := m.render(ctx, r.Chat, conversation, m.mostCounted())
-		return []completion.Prompt{{Tokens: tokens}}, err
+		prompt, err := m.render(ctx, r.Chat, conversation, m.mostCounted())
+		return []completion.Prompt{prompt}, err
 	}
 	prompts := make([]completion.Prompt, len(r.Prompts))
 	for i, p := range r.Prompts {
@@ -82,23 +82,24 @@ func (m *Model) prompts(ctx context.Context, r *api.Request, conversation string
 const maxTemplateError = 500
 
 // render makes a conversation into a prompt of at most limit tokens; more are a *tokenizer.TooLong. Errors blame field.
-func (m *Model) render(ctx context.Context, r *chat.Request, field string, limit int) ([]int32, error) {
+func (m *Model) render(ctx context.Context, r *chat.Request, field string, limit int) (completion.Prompt, error) {
+	var none completion.Prompt
 	if m.Template == nil {
-		return nil, api.Unsupported(field, "This model has no chat template; use /v1/completions.")
+		return none, api.Unsupported(field, "This model has no chat template; use /v1/completions.")
 	}
 	prompt, err := m.Template.Prompt(ctx, r, time.Now(), limit)
 	if _, long := errors.AsType[*tokenizer.TooLong](err); long {
-		return nil, err
+		return none, err
 	}
 	if err != nil && ctx.Err() != nil {
-		return nil, context.Cause(ctx)
+		return none, context.Cause(ctx)
 	}
 	if err != nil {
 		text := err.Error()
 		if e, ok := errors.AsType[*chat.Refusal](err); ok {
 			field = fmt.Sprintf("%s[%d]", field, e.Message)
 		}
-		return nil, api.Invalid(field, "The conversation does not fit the model: %s", strings.ToValidUTF8(text[:min(len(text), maxTemplateError)], ""))
+		return none, api.Invalid(field, "The conversation does not fit the model: %s", strings.ToValidUTF8(text[:min(len(text), maxTemplateError)], ""))
 	}
 	return prompt, nil
 }

@@ -83,7 +83,9 @@ func (s *Server) fail(c *gin.Context, err error) {
 		s.log.Error("request failed", "id", c.Writer.Header().Get(requestID), "status", status, "error", err)
 	}
 	if c.Writer.Written() {
-		_ = s.send(c, dialect.AppendProblem(nil, e))
+		if answer := entryOf(c).answer; answer != nil { // nothing else is written in pieces
+			_ = s.send(c, answer.Fail(nil, e))
+		}
 		return
 	}
 	if e.RetryAfter > 0 {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/atlas-inference/atlas/atlasrt/internal/api"
 	"github.com/atlas-inference/atlas/atlasrt/internal/api/openai"
+	"github.com/atlas-inference/atlas/atlasrt/internal/completion"
 	"github.com/atlas-inference/atlas/atlasrt/internal/tokenizer"
 )
 
@@ -34,7 +35,9 @@ func (s *Server) tokenize(c *gin.Context) {
 		tokens, err = m.Generator.Encode(b.ctx, r.Text, r.Special, s.limits.CountTokens)
 	} else {
 		field = "messages"
-		tokens, err = m.render(b.ctx, r.Chat, field, s.limits.CountTokens)
+		var p completion.Prompt
+		p, err = m.render(b.ctx, r.Chat, field, s.limits.CountTokens)
+		tokens = p.Tokens
 	}
 	if e, ok := errors.AsType[*tokenizer.TooLong](err); ok {
 		err = api.TooMuch(api.LimitTokens, field, "%s has at least %d tokens; this route counts up to %d.", field, e.AtLeast, e.Limit)

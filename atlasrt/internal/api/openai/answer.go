@@ -25,6 +25,18 @@ func usageOf(u chat.Usage) usage {
 	return usage{u.Prompt, u.Output, u.Prompt + u.Output, promptDetails{u.Cached}}
 }
 
+// stream is what both routes say beside events of tokens.
+type stream struct{}
+
+// Begin implements api.Answer.
+func (stream) Begin(b []byte) []byte { return b }
+
+// Ping implements api.Answer.
+func (stream) Ping(b []byte) []byte { return api.AppendComment(b) }
+
+// Fail implements api.Answer.
+func (stream) Fail(b []byte, e *api.Error) []byte { return fail(b, e) }
+
 // events appends the events of one stream. What they share is encoded once.
 type events struct {
 	open  []byte // up to the choices

@@ -11,6 +11,7 @@ import (
 
 // chatAnswer writes the answer to a chat request.
 type chatAnswer struct {
+	stream
 	head    api.Head
 	events  events
 	started []bool // choices that have told their role
@@ -59,7 +60,10 @@ func (a *chatAnswer) Append(b []byte, of []chat.Event) []byte {
 	e := &a.events
 	for i := range of {
 		event := &of[i]
-		if event.Kind == chat.EventEnd {
+		switch event.Kind {
+		case chat.EventStart:
+			continue
+		case chat.EventEnd:
 			return e.end(b, event.Usage)
 		}
 		choice := event.Choice
@@ -96,6 +100,7 @@ func (a *chatAnswer) Add(of []chat.Event) {
 		event := &of[i]
 		to := &a.choices[event.Choice]
 		switch event.Kind {
+		case chat.EventStart:
 		case chat.EventText:
 			a.texts[event.Choice].WriteString(event.Text)
 			if event.Tokens != nil {

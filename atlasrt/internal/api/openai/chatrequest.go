@@ -48,7 +48,7 @@ func (f *fields) chatLogProbs(o *completion.Options) {
 
 // conversation reads what the template gets to see, and refuses what only a model with tools, media or grammars could do.
 func (f *fields) conversation(limits api.Limits) *chat.Request {
-	r := &chat.Request{AddGenerationPrompt: true, Variables: jsontree.NewObject()}
+	r := &chat.Request{AddGenerationPrompt: true}
 	asked := f.Bool("add_generation_prompt", &r.AddGenerationPrompt)
 	f.Bool("continue_final_message", &r.Continue)
 	if r.Continue && asked && r.AddGenerationPrompt {
@@ -56,12 +56,8 @@ func (f *fields) conversation(limits api.Limits) *chat.Request {
 	}
 	r.AddGenerationPrompt = r.AddGenerationPrompt && !r.Continue
 	r.Messages = f.messages(limits)
-	f.effort(r.Variables)
-	var thinking bool
-	if f.Bool("enable_thinking", &thinking) { // as some servers have it, in place of chat_template_kwargs
-		r.Variables.Set("enable_thinking", jsontree.Bool(thinking))
-	}
-	f.templateVariables(r.Variables)
+	f.thinking(&r.Thinking)
+	f.templateVariables(&r.Thinking)
 	f.toolUse()
 	f.Refuse("documents", api.Empty)
 	f.Refuse("response_format", plainFormat)
@@ -102,32 +98,31 @@ func plainFormat(v jsontree.Value) bool {
 	return api.IsText("text")(format)
 }
 
-// effort hands reasoning_effort to the template; none turns thinking off where the template can.
-func (f *fields) effort(variables *jsontree.Object) {
-	var effort string
-	f.Enum("reasoning_effort", &effort, "none", "minimal", "low", "medium", "high", "xhigh", "max")
-	if effort != "" {
-		variables.Set("reasoning_effort", jsontree.String(effort))
+// thinking reads what servers call the thoughts of a model; an effort of none turns them off where the template can.
+func (f *fields) thinking(t *chat.Thinking) {
+	for _, name := range []string{"enable_thinking", "thinking"} {
+		var on bool
+		if f.Bool(name, &on) {
+			t.On = &on
+		}
 	}
-	if effort == "none" {
-		variables.Set("enable_thinking", jsontree.Bool(false))
+	var effort string
+	if f.Enum("reasoning_effort", &effort, "none", "minimal", "low", "medium", "high", "xhigh", "max"); effort == "none" {
+		t.On = new(false)
+	}
+	if effort != "" {
+		t.Effort = effort
 	}
 }
 
 // templateVariables reads chat_template_kwargs. Only these names: a template trusts its variables.
-func (f *fields) templateVariables(variables *jsontree.Object) {
+func (f *fields) templateVariables(t *chat.Thinking) {
 	d := f.Dict("chat_template_kwargs")
 	if d == nil {
 		return
 	}
 	v := f.inner(d, "chat_template_kwargs")
-	for _, name := range []string{"enable_thinking", "thinking"} {
-		var on bool
-		if v.Bool(name, &on) {
-			variables.Set(name, jsontree.Bool(on))
-		}
-	}
-	v.effort(variables)
+	v.thinking(t)
 	for key := range v.Rest() {
 		v.Fail(api.Unsupported("chat_template_kwargs", "chat_template_kwargs sets %q; a request may set enable_thinking, thinking and reasoning_effort.", api.Clip(key, 100)))
 	}

@@ -60,9 +60,9 @@ func (problems) Problem(e *api.Error) (status int, code string, body []byte) {
 	return k.status, k.code, ErrorBody(text, k.kind, e.Field, k.code)
 }
 
-// AppendProblem implements api.Errors.
-func (p problems) AppendProblem(b []byte, e *api.Error) []byte {
-	_, _, body := p.Problem(e)
+// fail appends an error as the last event of a stream.
+func fail(b []byte, e *api.Error) []byte {
+	_, _, body := problems{}.Problem(e)
 	b = append(b, "data: "...)
 	b = append(b, body...)
 	return append(b, "\n\n"...)

@@ -33,7 +33,7 @@ func TestProblems(t *testing.T) {
 		if status != c.status || code != c.code || string(body) != c.answer {
 			t.Errorf("%+v:\n got %d %s %s\nwant %d %s %s", c.err, status, code, body, c.status, c.code, c.answer)
 		}
-		if got, want := string(Text{}.AppendProblem(nil, c.err)), "data: "+c.answer+"\n\n"; got != want {
+		if got, want := string(fail(nil, c.err)), "data: "+c.answer+"\n\n"; got != want {
 			t.Errorf("%+v: the event is %q, want %q", c.err, got, want)
 		}
 	}

@@ -10,7 +10,6 @@ import (
 
 	"github.com/atlas-inference/atlas/atlasrt/internal/api"
 	"github.com/atlas-inference/atlas/atlasrt/internal/completion"
-	"github.com/atlas-inference/atlas/atlasrt/internal/jsontree"
 	"github.com/atlas-inference/atlas/atlasrt/internal/sample"
 )
 
@@ -186,8 +185,8 @@ func TestEnableThinking(t *testing.T) {
 		r := decode(Chat{}, body(c.fields))
 		if r.err != nil {
 			got = r.err.Error()
-		} else if v, ok := r.Chat.Variables.Get("enable_thinking"); ok {
-			got = string(jsontree.Append(nil, v))
+		} else if on := r.Chat.Thinking.On; on != nil {
+			got = fmt.Sprint(*on)
 		}
 		if got != c.want {
 			t.Errorf("%s: got %q, want %q", c.fields, got, c.want)

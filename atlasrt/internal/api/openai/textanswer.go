@@ -11,6 +11,7 @@ import (
 
 // textAnswer writes the answer to a completions request.
 type textAnswer struct {
+	stream
 	head    api.Head
 	each    int // choices to each prompt
 	events  events
@@ -53,7 +54,10 @@ func (Text) Answer(r *api.Request, h api.Head) api.Answer {
 // all choices the usage, where it was asked for, and the end of the stream.
 func (a *textAnswer) Append(b []byte, of []chat.Event) []byte {
 	piece := a.join(of)
-	if piece.Kind == chat.EventEnd {
+	switch piece.Kind {
+	case chat.EventStart:
+		return b
+	case chat.EventEnd:
 		return a.events.end(b, piece.Usage)
 	}
 	offset := &a.offsets[piece.Choice]
@@ -69,6 +73,8 @@ func (a *textAnswer) join(of []chat.Event) (piece chat.Event) {
 	for i := range of {
 		event := &of[i]
 		switch event.Kind {
+		case chat.EventStart:
+			continue
 		case chat.EventPrompt:
 			for choice := range a.each {
 				a.echoes[event.Choice+choice] = *event
@@ -101,7 +107,10 @@ func (a *textAnswer) event(b []byte, choice int, text string, l *textLogProbs, f
 // Add implements api.Answer.
 func (a *textAnswer) Add(of []chat.Event) {
 	piece := a.join(of)
-	if piece.Kind == chat.EventEnd {
+	switch piece.Kind {
+	case chat.EventStart:
+		return
+	case chat.EventEnd:
 		a.usage = usageOf(piece.Usage)
 		return
 	}

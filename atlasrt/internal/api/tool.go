@@ -1,0 +1,49 @@
+package api
+
+import (
+	"fmt"
+	"regexp"
+
+	"github.com/atlas-inference/atlas/atlasrt/internal/chat"
+	"github.com/atlas-inference/atlas/atlasrt/internal/jsontree"
+)
+
+// toolName is what functions may be called, in every API.
+var toolName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,128}$`)
+
+// Tools gathers the tools of a request, whatever their dialect.
+type Tools struct {
+	List   []chat.Tool // that were added
+	limits Limits
+	names  map[string]bool
+}
+
+// NewTools holds tools against limits.
+func NewTools(limits Limits) *Tools { return &Tools{limits: limits, names: map[string]bool{}} }
+
+// Add takes a tool that f reads, or blames its field.
+func (t *Tools) Add(f *Fields, name string, tool chat.Tool) {
+	size := len(tool.Description)
+	if tool.Parameters != nil {
+		size += len(jsontree.Append(nil, tool.Parameters))
+	}
+	switch {
+	case f.Err() != nil:
+	case !toolName.MatchString(tool.Name):
+		f.Invalid(name, "must have from 1 to 128 letters, digits, _ and -, not %.140q", tool.Name)
+	case t.names[tool.Name]:
+		f.Invalid(name, "is %q, which another tool is called already", tool.Name)
+	case len(t.List) == t.limits.Tools:
+		f.Fail(TooMuch(LimitTools, f.Path(name), "There are more than %d tools.", t.limits.Tools))
+	case size > t.limits.ToolBytes:
+		f.Fail(TooMuch(LimitTools, f.Path(name), "The tool %q has %d bytes of description and schema, at most %d are allowed.", tool.Name, size, t.limits.ToolBytes))
+	default:
+		t.names[tool.Name] = true
+		t.List = append(t.List, tool)
+	}
+}
+
+// NeedsGrammar refuses what only an answer that is held to a grammar could promise.
+func NeedsGrammar(field, what string) *Error {
+	return Unsupported(field, "%s", fmt.Sprintf("%s is not supported: this server does not hold answers to a grammar.", what))
+}

@@ -1,0 +1,169 @@
+// Package parse splits what a model writes into its thoughts, its text and its calls of tools.
+//
+// An answer is read by a program that looks as if the whole text were there (reader); it waits where more must come. So the
+// events of an answer are a function of its tokens: no way of cutting it can change what is found. Nothing that the model
+// wrote is lost: what looks like a call and is none comes back as text, and arguments come back as they were written.
+//
+// The package is pure, and its time is linear in the text.
+package parse
+
+import (
+	"strings"
+
+	"github.com/atlas-inference/atlas/atlasrt/internal/chat"
+)
+
+// Config says how an answer is read.
+type Config struct {
+	Reasoning *Reasoning  // how thoughts are marked; nil: they are not split off
+	Thinking  bool        // the prompt ended within thoughts
+	Tools     *Tools      // how calls are written; nil: calls are not looked for
+	Declared  []chat.Tool // that may be called: what calls another is text
+	OneCall   bool        // the answer is over after its first call
+
+	// Control tells whether a text is a control token of the tokenizer; nil: none is. Such a mark counts only where the model gave
+	// that token, and others where the model spelled them, in whatever tokens.
+	Control func(text string) bool
+}
+
+// Parser reads one answer. One goroutine may use it, and must call Close.
+type Parser struct {
+	feed *feed
+	out  output
+}
+
+// New makes a parser at the beginning of an answer.
+func New(c Config) *Parser {
+	p := &Parser{}
+	p.feed = newFeed(func(r *reader) {
+		s := &scanner{reader: r, out: &p.out, config: c}
+		s.answer()
+	})
+	return p
+}
+
+// Controls are the texts of control tokens that mean something to the parser of a configuration: a caller gives them to Control
+// and not to Push.
+func (c *Config) Controls() []string {
+	var controls []string
+	for _, mark := range c.marks() {
+		if c.isControl(mark) {
+			controls = append(controls, mark)
+		}
+	}
+	return controls
+}
+
+func (c *Config) isControl(text string) bool { return c.Control != nil && c.Control(text) }
+
+func (c *Config) marks() (marks []string) {
+	if c.Reasoning != nil {
+		marks = append(marks, c.Reasoning.Open, c.Reasoning.Close)
+	}
+	if c.Tools != nil {
+		marks = append(marks, c.Tools.Marks...)
+	}
+	return marks
+}
+
+// Push takes text, which must be valid UTF-8. The events are those that became certain by it; they are valid until the next
+// call.
+func (p *Parser) Push(text string) []chat.Event { return p.take(text) }
+
+// Control takes a control token.
+func (p *Parser) Control(text string) []chat.Event {
+	return p.take(controlBegin + text + controlEnd)
+}
+
+func (p *Parser) take(text string) []chat.Event {
+	p.out.events = p.out.events[:0]
+	if text != "" && !p.out.over {
+		p.feed.push(text)
+	}
+	return p.out.events
+}
+
+// End gives the events that become certain as nothing more comes.
+func (p *Parser) End() []chat.Event {
+	p.out.events = p.out.events[:0]
+	if !p.out.over {
+		p.feed.end()
+		p.out.release()
+	}
+	return p.out.events
+}
+
+// Close ends the parser, wherever it is.
+func (p *Parser) Close() { p.feed.stop() }
+
+// Thinking tells whether the model is within its thoughts.
+func (p *Parser) Thinking() bool { return p.out.thinking }
+
+// Calls is how many calls have begun.
+func (p *Parser) Calls() int { return p.out.calls }
+
+// Over tells whether the answer is over though the model goes on: after the first call, where there may be one only.
+func (p *Parser) Over() bool { return p.out.over }
+
+// Steps is how many bytes were looked at, each as often as it was: tests hold it against the length of an answer.
+func (p *Parser) Steps() int { return p.feed.reader.steps }
+
+// scanner is the reader of an answer with what is known about it. The files of this package are its methods: one for each
+// way to write something.
+type scanner struct {
+	*reader
+	out    *output
+	config Config
+	known  bool // a call of a tool that the request has was begun, and goes on
+}
+
+// answer reads a whole answer.
+func (s *scanner) answer() {
+	if s.config.Reasoning != nil {
+		s.think()
+	}
+	for !s.out.over && s.reply() {
+	}
+}
+
+// reply reads text up to what begins a call or thoughts, and that; false: the answer ended.
+func (s *scanner) reply() bool {
+	var marks []string
+	thoughts := -1
+	if s.config.Tools != nil {
+		for _, open := range s.config.Tools.opens {
+			marks = append(marks, s.mark(open))
+		}
+	}
+	if r := s.config.Reasoning; r != nil && s.config.isControl(r.Open) {
+		thoughts = len(marks)
+		marks = append(marks, s.mark(r.Open))
+	}
+	if len(marks) == 0 {
+		s.until(nil, s.out.text)
+		return false
+	}
+	switch which := s.until(marks, s.out.text); which {
+	case -1:
+		return false
+	case thoughts:
+		s.thoughts()
+	default:
+		s.open(marks[which])
+		s.config.Tools.read(s, which)
+	}
+	return true
+}
+
+// mark is a mark as the reader has it: a control token where the tokenizer has one of this text.
+func (s *scanner) mark(text string) string {
+	if s.config.isControl(text) {
+		return controlBegin + text + controlEnd
+	}
+	return text
+}
+
+// shown is a text without what marks control tokens in it.
+func shown(text string) string { return plain.Replace(text) }
+
+var plain = strings.NewReplacer(controlBegin, "", controlEnd, "")
