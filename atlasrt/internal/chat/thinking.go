@@ -21,3 +21,13 @@ func (t Thinking) variables() *jsontree.Object {
 	}
 	return o
 }
+
+// ThinkingPolicy is what a model and its server make of what requests ask. The zero value gives every request what it asks for.
+type ThinkingPolicy struct {
+	Default   *bool  // whether the model thinks where a request says nothing; nil: its template decides
+	Disabled  bool   // no request gets thoughts, whatever it asks
+	Budget    int    // most tokens of thoughts where a request says nothing; 0: no bound
+	MaxBudget int    // bounds what requests may ask for; 0: no bound
+	Floor     int    // tokens of a request's most that are kept for what follows the thoughts
+	Close     string // what is put at the end of thoughts that reach their budget, with the mark that closes them
+}

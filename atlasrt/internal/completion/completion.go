@@ -32,7 +32,9 @@ type Generator struct {
 	MaxContext int                  // tokens of a prompt and its answer
 	Vocab      int32                // logits per row; token ids are less
 	Defaults   sample.Params        // where a request says nothing
+	Plain      *sample.Params       // in place of Defaults where a conversation is answered without thoughts; nil: Defaults
 	Formats    Formats              // in which conversations are answered
+	Thinking   chat.ThinkingPolicy  // of conversations
 }
 
 // Formats are how a model marks what is no text.
