@@ -158,6 +158,12 @@ func (m *fakeModel) drawn(r Request) []int32 {
 	all := slices.Clone(r.Prompt)
 	for {
 		generated := all[len(r.Prompt):]
+		if token, ok := closes(r.Close, generated); ok {
+			if all = append(all, token); len(all) == len(r.Prompt)+r.MaxTokens || slices.Contains(r.End, token) {
+				return all[len(r.Prompt):]
+			}
+			continue
+		}
 		type choice struct {
 			token int32
 			z     float64

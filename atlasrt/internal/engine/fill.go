@@ -158,28 +158,23 @@ func fillEditStarts(to []int32, b *batch) {
 	edit := 0
 	for i, t := range b.sampled {
 		to[i] = int32(edit)
-		edit += t.edits.Len()
+		edit += t.edits.Now().Len()
 	}
 	pad(to[len(b.sampled):], int32(edit))
 }
 
 func fillEditTokens(to []int32, b *batch) {
 	for _, t := range b.sampled {
-		if t.edits != nil {
-			to = to[copy(to, t.edits.Token):]
-		}
+		to = to[copy(to, t.edits.Now().Token):]
 	}
 }
 
 // fillEdits writes one value of each edit.
-func fillEdits(values func(*sample.Edits) []float32) func(to []int32, b *batch) {
+func fillEdits(values func(sample.Entries) []float32) func(to []int32, b *batch) {
 	return func(to []int32, b *batch) {
 		edit := 0
 		for _, t := range b.sampled {
-			if t.edits == nil {
-				continue
-			}
-			for _, v := range values(t.edits) {
+			for _, v := range values(t.edits.Now()) {
 				to[edit] = float(v)
 				edit++
 			}

@@ -51,9 +51,9 @@ func stepInputs() inputs {
 		late: []input{
 			{"edit_starts", func(s *shape) int { return s.samples + 1 }, fillEditStarts, func(l *launches) *op.Ptr { return &l.sample.EditStarts }},
 			{"edit_token", edits, fillEditTokens, func(l *launches) *op.Ptr { return &l.sample.EditToken }},
-			{"edit_bias", edits, fillEdits(func(e *sample.Edits) []float32 { return e.Bias }), func(l *launches) *op.Ptr { return &l.sample.EditBias }},
-			{"edit_factor", edits, fillEdits(func(e *sample.Edits) []float32 { return e.Factor }), func(l *launches) *op.Ptr { return &l.sample.EditFactor }},
-			{"edit_offset", edits, fillEdits(func(e *sample.Edits) []float32 { return e.Offset }), func(l *launches) *op.Ptr { return &l.sample.EditOffset }},
+			{"edit_bias", edits, fillEdits(func(e sample.Entries) []float32 { return e.Bias }), func(l *launches) *op.Ptr { return &l.sample.EditBias }},
+			{"edit_factor", edits, fillEdits(func(e sample.Entries) []float32 { return e.Factor }), func(l *launches) *op.Ptr { return &l.sample.EditFactor }},
+			{"edit_offset", edits, fillEdits(func(e sample.Entries) []float32 { return e.Offset }), func(l *launches) *op.Ptr { return &l.sample.EditOffset }},
 		},
 	}
 }

@@ -67,7 +67,7 @@ func TestInputsAreFilledAndPadded(t *testing.T) {
 	}
 	c := running(t, 10, 7, 12)
 	p := sample.Params{Temperature: 0.5, TopP: 0.25, MinP: 0.125, TopK: 7, RepetitionPenalty: 2, Seed: 3<<32 | 4}
-	hot := &task{request: Request{Sampling: p}, edits: sample.NewEdits(p, []int32{8, 9}, nil)}
+	hot := &task{request: Request{Sampling: p}, edits: sample.NewEdits(p, []int32{8, 9}, nil, nil)}
 	cold := &task{request: Request{Sampling: sample.Greedy()}}
 	b := batch{
 		shape: shape{rows: 8, seqs: 5, outputs: 6, samples: 4, maxBlocks: 3, edits: 2}, block: 4,

@@ -28,6 +28,7 @@ type Request struct {
 	Sampling       sample.Params // see sample.Defaults
 	LogProbs       int           // -1: none; otherwise the chosen token's and those of this many likeliest ones
 	PromptLogProbs bool          // log-probabilities of the prompt's own tokens; such a prompt is not taken from the cache
+	Close          *sample.Close // bounds thoughts; nil: nothing does. It does not change while the request runs
 	CacheSalt      string        // requests share cached prefixes only with requests of the same salt
 }
 
@@ -91,6 +92,11 @@ func (r *Request) check(vocab int32) error {
 	}
 	if i := slices.IndexFunc(r.End, outside); i >= 0 {
 		return option.Invalid(option.StopTokens, "holds token %d, the vocabulary has %d", r.End[i], vocab)
+	}
+	if r.Close != nil {
+		if err := r.Close.Validate(vocab); err != nil {
+			return err
+		}
 	}
 	return r.Sampling.Validate(vocab)
 }

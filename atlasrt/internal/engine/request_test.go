@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/atlas-inference/atlas/atlasrt/internal/option"
+	"github.com/atlas-inference/atlas/atlasrt/internal/sample"
 )
 
 func TestSubmitRefuses(t *testing.T) {
@@ -31,6 +32,10 @@ func TestSubmitRefuses(t *testing.T) {
 		{"too many ends", with(func(r *Request) { r.End = make([]int32, MaxEnds+1) }), option.Invalid(option.StopTokens, "")},
 		{"too many log-probabilities", with(func(r *Request) { r.LogProbs = MaxLogProbs + 1 }), option.Invalid(option.TopLogProbs, "")},
 		{"sampling", with(func(r *Request) { r.Sampling.TopP = 2 }), option.Invalid(option.TopP, "")},
+		{"budget below nothing", with(func(r *Request) { r.Close = &sample.Close{After: -1} }), option.Invalid(option.ThinkingBudget, "")},
+		{"close without a mark", with(func(r *Request) { r.Close = &sample.Close{Tokens: []int32{1}} }), option.Invalid(option.ThinkingBudget, "")},
+		{"close with nothing", with(func(r *Request) { r.Close = &sample.Close{Shut: sample.TokenMark(1)} }), option.Invalid(option.ThinkingBudget, "")},
+		{"close outside", with(func(r *Request) { r.Close = &sample.Close{Shut: sample.TokenMark(1), Tokens: []int32{fakeVocab}} }), option.Invalid(option.ThinkingBudget, "")},
 		{"over the context", with(func(r *Request) { r.MaxTokens = 99 }), &TooLong{Tokens: 101, Limit: 100}},
 		{"largest int", with(func(r *Request) { r.MaxTokens = math.MaxInt }), &TooLong{Tokens: 2 + 1<<30, Limit: 100}},
 		{"over the pool", with(func(r *Request) { r.MaxTokens = 80 }), &TooLong{Tokens: 82, Limit: 81}},

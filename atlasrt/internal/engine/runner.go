@@ -162,7 +162,7 @@ func (r *runner) finish() error {
 		return nil
 	}
 	for _, t := range l.sampled {
-		l.edits += t.edits.Len()
+		l.edits += t.edits.Now().Len()
 	}
 	l.sample.Edits = int32(l.edits)
 	r.write(r.early, l.stage(r.inputs.late, r.words, r.staging, r.early))

@@ -31,7 +31,7 @@ func newTask(r Request) *task {
 	if r.MinTokens > 0 {
 		hold = r.End
 	}
-	t.edits = sample.NewEdits(r.Sampling, r.Prompt, hold)
+	t.edits = sample.NewEdits(r.Sampling, r.Prompt, hold, r.Close)
 	return t
 }
 
@@ -44,7 +44,7 @@ func (t *task) send(e Event) {
 }
 
 // late tells whether a step that samples for the task needs late inputs.
-func (t *task) late() bool { return t.edits != nil }
+func (t *task) late() bool { return t.edits.Late() }
 
 // wantsLogits tells whether the host needs the logits of a chunk's outputs.
 func (t *task) wantsLogits(c sched.Chunk) bool {

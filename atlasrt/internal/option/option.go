@@ -16,6 +16,8 @@ const (
 	StopTokens  Name = "stop_tokens" // tokens that do
 	TopLogProbs Name = "top_logprobs"
 
+	ThinkingBudget Name = "thinking_budget" // tokens of thoughts
+
 	Temperature       Name = "temperature"
 	TopP              Name = "top_p"
 	TopK              Name = "top_k"

@@ -5,32 +5,45 @@ import (
 	"slices"
 )
 
-// Edits are the changes that a sequence's bias and penalties make to logits, kept up to date as it grows. There is one entry for each
-// token whose logit changes.
+// Entries are changes to logits, one for each token whose logit changes.
 //
 // An entry changes the logit z as in op.Sample: z + Bias; then divided by Factor where that is positive, else multiplied by it; then
 // + Offset.
-type Edits struct {
+type Entries struct {
 	Token                []int32   // the tokens, each once
 	Bias, Factor, Offset []float32 // by entry
-
-	params Params
-	at     map[int32]int // the entry of a token
-	counts []int32       // by entry: how often the token was generated
-	held   []int32       // tokens that are ruled out until LetGo
-	before []float32     // their biases after LetGo
 }
 
-// NewEdits makes the edits for the first token that a sequence generates. It returns nil where there is no bias, no penalty and nothing
-// to hold back; a nil *Edits has no entries, and its methods may be called.
+// Len is how many there are.
+func (e Entries) Len() int { return len(e.Token) }
+
+// Edits are the changes that a sequence's bias, penalties and Close make to logits, kept up to date as it grows.
+type Edits struct {
+	Entries // of bias and penalties
+
+	params  Params
+	at      map[int32]int // the entry of a token
+	counts  []int32       // by entry: how often the token was generated
+	held    []int32       // tokens that are ruled out until LetGo
+	before  []float32     // their biases after LetGo
+	closing *closing      // nil: nothing is forced
+	changes bool          // there is a bias, a penalty or something held
+}
+
+// NewEdits makes the edits for the first token that a sequence generates. It returns nil where there is no bias, no penalty, nothing
+// to hold back and nothing to close; a nil *Edits has no entries, and its methods may be called.
 //
 // Tokens of hold, the end tokens, are ruled out until LetGo.
-func NewEdits(p Params, prompt, hold []int32) *Edits {
+func NewEdits(p Params, prompt, hold []int32, c *Close) *Edits {
 	repeats := p.RepetitionPenalty != 1
-	if len(p.LogitBias) == 0 && len(hold) == 0 && !repeats && p.FrequencyPenalty == 0 && p.PresencePenalty == 0 {
+	changes := len(p.LogitBias) > 0 || len(hold) > 0 || repeats || p.FrequencyPenalty != 0 || p.PresencePenalty != 0
+	if !changes && c == nil {
 		return nil
 	}
-	e := &Edits{params: p, at: make(map[int32]int)}
+	e := &Edits{params: p, at: make(map[int32]int), changes: changes}
+	if c != nil {
+		e.closing = newClosing(c)
+	}
 	biased := make([]int32, 0, len(p.LogitBias))
 	for token := range p.LogitBias {
 		biased = append(biased, token)
@@ -60,6 +73,9 @@ func (e *Edits) Append(token int32) {
 	if e == nil {
 		return
 	}
+	if e.closing != nil {
+		e.closing.append(token)
+	}
 	if e.params.RepetitionPenalty != 1 {
 		e.Factor[e.entry(token)] = e.params.RepetitionPenalty
 	}
@@ -82,13 +98,20 @@ func (e *Edits) LetGo() {
 	e.held = nil
 }
 
-// Len is how many entries there are.
-func (e *Edits) Len() int {
-	if e == nil {
-		return 0
+// Now are the entries for the next token.
+func (e *Edits) Now() Entries {
+	switch {
+	case e == nil:
+		return Entries{}
+	case e.closing != nil && e.closing.due():
+		return e.closing.entries()
 	}
-	return len(e.Token)
+	return e.Entries
 }
+
+// Late tells whether there may be entries for the next token, or for the one behind it: what they are may depend on a token that is not
+// known yet.
+func (e *Edits) Late() bool { return e != nil && (e.changes || e.closing.near()) }
 
 // entry is the entry of a token. A new one changes nothing.
 func (e *Edits) entry(token int32) int {

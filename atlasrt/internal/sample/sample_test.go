@@ -80,14 +80,15 @@ func TestValidate(t *testing.T) {
 // apply is what the edits do to logits, as op.Sample says.
 func (e *Edits) apply(logits []float32) []float32 {
 	out := slices.Clone(logits)
-	for i := range e.Len() {
-		z := out[e.Token[i]] + e.Bias[i]
+	now := e.Now()
+	for i, token := range now.Token {
+		z := out[token] + now.Bias[i]
 		if z > 0 {
-			z /= e.Factor[i]
+			z /= now.Factor[i]
 		} else {
-			z *= e.Factor[i]
+			z *= now.Factor[i]
 		}
-		out[e.Token[i]] = z + e.Offset[i]
+		out[token] = z + now.Offset[i]
 	}
 	return out
 }
@@ -153,7 +154,7 @@ func TestEdits(t *testing.T) {
 		for i := range logits {
 			logits[i] = 6*r.Float32() - 3
 		}
-		e := NewEdits(p, prompt, hold)
+		e := NewEdits(p, prompt, hold, nil)
 		var generated []int32
 		for step := range 8 {
 			if step == 4 {
@@ -164,8 +165,8 @@ func TestEdits(t *testing.T) {
 			if got, want := e.apply(logits), penalised(p, logits, prompt, generated, hold); !slices.Equal(got, want) {
 				t.Fatalf("%s:\ngot  %v\nwant %v", input, got, want)
 			}
-			if e != nil && len(e.at) != e.Len() {
-				t.Fatalf("%s: %d entries for %d tokens", input, e.Len(), len(e.at))
+			if e != nil && len(e.at) != e.Now().Len() {
+				t.Fatalf("%s: %d entries for %d tokens", input, e.Now().Len(), len(e.at))
 			}
 			token := r.Int32N(vocab)
 			generated = append(generated, token)
@@ -175,7 +176,7 @@ func TestEdits(t *testing.T) {
 }
 
 func TestNoEditsWithoutReason(t *testing.T) {
-	if e := NewEdits(Defaults(), []int32{1, 2, 3}, nil); e != nil {
+	if e := NewEdits(Defaults(), []int32{1, 2, 3}, nil, nil); e != nil {
 		t.Errorf("plain sampling: got %+v, want nil", e)
 	}
 }
