@@ -27,11 +27,16 @@ type Capabilities struct {
 	EmptyContent       bool   // takes the empty text as the content of such a message
 	ParallelCalls      bool   // takes several calls in one message
 
-	acrossCalls bool // assistant turns in a row are joined where calls and results stand between them too
+	Switch   bool     // can be told whether the model is to think
+	Efforts  []string // tells these words for how hard it is to think from others
+	Thoughts string   // what it calls those of earlier turns where it shows them: a field of messages, or ThoughtParts; empty: it does not
+
+	effortSwitch bool // the effort "none" is off, and another is on
+	acrossCalls  bool // assistant turns in a row are joined where calls and results stand between them too
 }
 
 func (c *Capabilities) form() form {
-	return form{emptyTools: c.EmptyTools, argumentsText: c.ArgumentsAsText}
+	return form{emptyTools: c.EmptyTools, argumentsText: c.ArgumentsAsText, thoughts: c.Thoughts}
 }
 
 // Texts of the trials. They are words that no template has.
@@ -68,6 +73,7 @@ func try(t *Template) Capabilities {
 	c.RepeatedUsers = y.keeps(user(userWord), user(secondWord)) && y.keeps(user(userWord), assistant(assistantWord), user(secondWord), user(lateWord))
 	c.RepeatedAssistants = y.keeps(user(userWord), assistant(assistantWord), assistant(lateWord), user(secondWord))
 	y.tools()
+	y.thinking()
 	return *c
 }
 
@@ -87,14 +93,19 @@ func result(role, id string) Message {
 }
 
 func (y *trial) render(messages ...Message) (string, bool) {
+	return y.ask(&Request{Messages: messages, AddGenerationPrompt: true})
+}
+
+// ask renders a request whose texts are no parts yet.
+func (y *trial) ask(r *Request) (string, bool) {
 	if y.can.Parts {
-		for i, m := range messages {
+		for i, m := range r.Messages {
 			if !m.Content.Null {
-				messages[i].Content = Content{Parts: []Part{{Type: "text", Text: m.Content.Text}}}
+				r.Messages[i].Content = Content{Parts: []Part{{Type: "text", Text: m.Content.Text}}}
 			}
 		}
 	}
-	p, err := y.template.renderAs(context.Background(), y.can.form(), &Request{Messages: messages, AddGenerationPrompt: true}, trialTime)
+	p, err := y.template.renderAs(context.Background(), &y.can, r, trialTime)
 	return p.Text, err == nil
 }
 

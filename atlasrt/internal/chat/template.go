@@ -125,12 +125,12 @@ func (t *Template) render(ctx context.Context, r *Request, turns []turn, now tim
 	for i := range turns {
 		adapted.Messages[i] = turns[i].Message
 	}
-	return t.renderAs(ctx, t.can.form(), &adapted, now)
+	return t.renderAs(ctx, &t.can, &adapted, now)
 }
 
-func (t *Template) renderAs(ctx context.Context, f form, r *Request, now time.Time) (Prompt, error) {
-	v := values{form: f}
-	variables := v.request(r, t.special)
+func (t *Template) renderAs(ctx context.Context, c *Capabilities, r *Request, now time.Time) (Prompt, error) {
+	v := values{form: c.form()}
+	variables := v.request(r, r.Thinking.variables(c), t.special)
 	if v.err != nil {
 		return Prompt{}, v.err
 	}

@@ -1,6 +1,7 @@
 package chat
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/atlas-inference/atlas/atlasrt/internal/jinja"
@@ -9,8 +10,9 @@ import (
 
 // form is how a template is handed the values of a conversation.
 type form struct {
-	emptyTools    bool // no tools are an empty list and not None
-	argumentsText bool // arguments of calls are JSON text and no mapping
+	emptyTools    bool   // no tools are an empty list and not None
+	argumentsText bool   // arguments of calls are JSON text and no mapping
+	thoughts      string // as Capabilities.Thoughts
 }
 
 // values makes what Hugging Face's apply_chat_template passes. The first error is kept.
@@ -19,7 +21,7 @@ type values struct {
 	err error
 }
 
-func (v *values) request(r *Request, special []SpecialToken) *jinja.Dict {
+func (v *values) request(r *Request, thinking *jsontree.Object, special []SpecialToken) *jinja.Dict {
 	d := jinja.NewDict()
 	messages := make([]jinja.Value, len(r.Messages))
 	for i := range r.Messages {
@@ -44,10 +46,13 @@ func (v *values) request(r *Request, special []SpecialToken) *jinja.Dict {
 			set(d, token.Variable, token.value())
 		}
 	}
-	for key, value := range r.Thinking.variables().All() {
+	for key, value := range thinking.All() {
 		set(d, key, v.json(value))
 	}
 	for key, value := range r.Variables.All() {
+		if _, said := thinking.Get(key); said {
+			continue
+		}
 		if _, taken := d.Get(key); taken || isReserved(key) {
 			v.fail(fmt.Errorf("the template variable %q is not for requests to set", key))
 		}
@@ -98,12 +103,16 @@ func set(d *jinja.Dict, key string, v jinja.Value) { d.Set(jinja.Control(key), v
 func (v *values) message(m *Message) jinja.Value {
 	d := jinja.NewDict()
 	set(d, "role", roleText(m.Role))
-	set(d, "content", v.content(&m.Content))
+	content := v.content(&m.Content)
+	if m.Reasoning != "" && v.thoughts == ThoughtParts {
+		content = v.thoughtParts(m)
+	}
+	set(d, "content", content)
 	if m.Name != "" {
 		set(d, "name", jinja.Data(m.Name))
 	}
-	if m.Reasoning != "" {
-		set(d, "reasoning_content", jinja.Data(m.Reasoning))
+	if m.Reasoning != "" && v.thoughts != ThoughtParts {
+		set(d, cmp.Or(v.thoughts, "reasoning_content"), jinja.Data(m.Reasoning))
 	}
 	if len(m.ToolCalls) > 0 {
 		calls := make([]jinja.Value, len(m.ToolCalls))
@@ -149,6 +158,21 @@ func (v *values) content(c *Content) jinja.Value {
 		return jinja.None{}
 	}
 	return jinja.Data(c.Text)
+}
+
+// thoughtParts is the content of a message with its thoughts as the first part.
+func (v *values) thoughtParts(m *Message) jinja.Value {
+	thoughts := jinja.NewDict()
+	set(thoughts, "type", jinja.Data("thinking"))
+	set(thoughts, "thinking", jinja.Data(m.Reasoning))
+	parts := []jinja.Value{thoughts}
+	if m.Content.Parts == nil && m.Content.Text != "" {
+		parts = append(parts, v.part(&Part{Type: "text", Text: m.Content.Text}))
+	}
+	for i := range m.Content.Parts {
+		parts = append(parts, v.part(&m.Content.Parts[i]))
+	}
+	return jinja.NewList(parts...)
 }
 
 func (v *values) part(p *Part) jinja.Value {
