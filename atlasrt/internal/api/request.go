@@ -60,7 +60,7 @@ func (r *Request) Check(g *completion.Generator) error {
 	if err := g.Check(&r.Options); err != nil {
 		return err
 	}
-	if p := r.Options.Sampling.Over(g.Defaults); r.IfPenalised != nil && p.Penalises() {
+	if p := g.Params(&r.Options); r.IfPenalised != nil && p.Penalises() {
 		return r.IfPenalised
 	}
 	for _, p := range r.Prompts {

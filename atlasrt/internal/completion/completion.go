@@ -10,6 +10,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync"
 
 	"github.com/atlas-inference/atlas/atlasrt/internal/chat"
 	"github.com/atlas-inference/atlas/atlasrt/internal/engine"
@@ -35,6 +36,10 @@ type Generator struct {
 	Plain      *sample.Params       // in place of Defaults where a conversation is answered without thoughts; nil: Defaults
 	Formats    Formats              // in which conversations are answered
 	Thinking   chat.ThinkingPolicy  // of conversations
+	Efforts    []string             // words for how hard to think that the model's template reads
+
+	mutex sync.Mutex             // over made
+	made  map[bool]*sample.Close // by Options.KeepSpecial
 }
 
 // Formats are how a model marks what is no text.
@@ -45,29 +50,31 @@ type Formats struct {
 
 // Options say how one request is answered.
 type Options struct {
-	MaxTokens      int          // 0: as many as the context leaves
-	MinTokens      int          // before an end token may come
-	Stop           []string     // texts that end the answer and are no part of it
-	StopTokens     []int32      // tokens that do
-	IgnoreEnd      bool         // goes on after the model's own end tokens
-	Choices        int          // answers to each prompt, at least 1
-	LogProbs       int          // -1: none; else this many likeliest tokens beside the chosen one
-	PromptLogProbs bool         // with Echo, also those of the prompt
-	Echo           bool         // answers begin with their prompt
-	Score          bool         // nothing is generated: what is drawn, with MaxTokens 1, is neither shown nor counted
-	KeepSpecial    bool         // shows control tokens as text
-	Chat           bool         // the answer is a turn of a conversation: thoughts and calls are split off, as Formats say
-	Tools          []chat.Tool  // that the model may call
-	OneCall        bool         // an answer is over after its first call
-	Sampling       sample.Given // seeds of further choices and prompts follow Sampling.Seed
-	CacheSalt      string       // as in engine.Request
+	MaxTokens      int           // 0: as many as the context leaves
+	MinTokens      int           // before an end token may come
+	Stop           []string      // texts that end the answer and are no part of it, in whatever the model writes: thoughts and calls, too
+	StopTokens     []int32       // tokens that do
+	IgnoreEnd      bool          // goes on after the model's own end tokens
+	Choices        int           // answers to each prompt, at least 1
+	LogProbs       int           // -1: none; else this many likeliest tokens beside the chosen one
+	PromptLogProbs bool          // with Echo, also those of the prompt
+	Echo           bool          // answers begin with their prompt
+	Score          bool          // nothing is generated: what is drawn, with MaxTokens 1, is neither shown nor counted
+	KeepSpecial    bool          // shows control tokens as text
+	Chat           bool          // the answer is a turn of a conversation: thoughts and calls are split off, as Formats say
+	Tools          []chat.Tool   // that the model may call
+	OneCall        bool          // an answer is over after its first call
+	Thinking       chat.Thinking // what holds of the thoughts of a conversation, see Generator.Resolve
+	Sampling       sample.Given  // seeds of further choices and prompts follow Sampling.Seed
+	CacheSalt      string        // as in engine.Request
 }
 
 // Prompt is what an answer goes on from.
 type Prompt struct {
-	Tokens   []int32 // ids
-	Text     string  // what Tokens were made of, where they were not given as tokens
-	Thinking bool    // it ends within the model's thoughts
+	Tokens   []int32      // ids
+	Text     string       // what Tokens were made of, where they were not given as tokens
+	Data     []chat.Range // bytes of Text that a template took from its conversation
+	Thinking bool         // it ends within the model's thoughts; Start finds that out for conversations with a Text
 }
 
 // TooLong says that a prompt leaves no room for an answer.
@@ -99,7 +106,8 @@ func (g *Generator) Check(o *Options) error {
 	if err := g.Known(option.StopTokens, o.StopTokens); err != nil {
 		return err
 	}
-	return o.Sampling.Over(g.Defaults).Validate(g.Vocab)
+	p := g.Params(o)
+	return p.Validate(g.Vocab)
 }
 
 // Known refuses tokens of an option that the model does not have, with an *option.Error.
@@ -120,7 +128,7 @@ func (g *Generator) Start(ctx context.Context, prompts []Prompt, o Options) (*St
 	}
 	s := &Stream{generator: g, options: o, prompts: prompts, ends: end, answers: make([]answer, 0, len(prompts)*o.Choices)}
 	requests := make([]engine.Request, 0, cap(s.answers))
-	sampling := o.Sampling.Over(g.Defaults)
+	sampling := g.Params(&o)
 	for _, p := range prompts {
 		if len(p.Tokens) == 0 {
 			return nil, option.Invalid(option.Prompt, "has no tokens")
@@ -134,10 +142,12 @@ func (g *Generator) Start(ctx context.Context, prompts []Prompt, o Options) (*St
 			most = room
 		}
 		s.usage.Prompt += len(p.Tokens)
+		p.Thinking = g.within(&p, &o)
+		closes := g.close(&p, &o, most)
 		for choice := range o.Choices {
 			r := engine.Request{
 				Prompt: p.Tokens, MaxTokens: most, MinTokens: min(o.MinTokens, most), End: end, Sampling: sampling,
-				LogProbs: o.LogProbs, PromptLogProbs: o.PromptLogProbs && choice == 0, CacheSalt: o.CacheSalt,
+				LogProbs: o.LogProbs, PromptLogProbs: o.PromptLogProbs && choice == 0, Close: closes, CacheSalt: o.CacheSalt,
 			}
 			r.Sampling.Seed += int64(len(requests))
 			requests = append(requests, r)

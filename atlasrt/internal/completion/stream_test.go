@@ -21,6 +21,25 @@ const endToken = 256
 
 func byteTokenizer(t testing.TB) *tokenizer.Tokenizer {
 	t.Helper()
+	return tokenizerWith(t, "<|end|>")
+}
+
+// thoughtfulTokenizer is one that may have the marks of thoughts as control tokens.
+func thoughtfulTokenizer(t testing.TB, control bool) *tokenizer.Tokenizer {
+	t.Helper()
+	if control {
+		return tokenizerWith(t, "<|end|>", "<think>", "</think>")
+	}
+	return byteTokenizer(t)
+}
+
+// tokenizerWith has a token for each byte, and control tokens behind these.
+func tokenizerWith(t testing.TB, controls ...string) *tokenizer.Tokenizer {
+	t.Helper()
+	var added []map[string]any
+	for i, text := range controls {
+		added = append(added, map[string]any{"id": 256 + i, "content": text, "special": true})
+	}
 	vocab := map[string]int{}
 	other := rune(256)
 	for b := range 256 {
@@ -31,7 +50,7 @@ func byteTokenizer(t testing.TB) *tokenizer.Tokenizer {
 		vocab[string(r)] = b
 	}
 	file, err := json.Marshal(map[string]any{
-		"added_tokens":  []map[string]any{{"id": endToken, "content": "<|end|>", "special": true}},
+		"added_tokens":  added,
 		"pre_tokenizer": map[string]any{"type": "ByteLevel", "add_prefix_space": false, "use_regex": false},
 		"decoder":       map[string]any{"type": "ByteLevel"},
 		"model":         map[string]any{"type": "BPE", "vocab": vocab, "merges": []string{}},

@@ -45,7 +45,7 @@ func (t *Text) Prompt(ctx context.Context, request *chat.Request, now time.Time,
 	if err != nil {
 		return none, err
 	}
-	return completion.Prompt{Tokens: tokens, Text: p.Text}, nil
+	return completion.Prompt{Tokens: tokens, Text: p.Text, Data: p.Data}, nil
 }
 
 // OpenText reads a checkpoint's tokenizer and what goes with it. What the files leave open, and was assumed, is in Notes.
@@ -90,5 +90,9 @@ func (t *Text) note(lines ...string) {
 
 // Generator answers requests in text with an engine that runs this model.
 func (t *Text) Generator(e completion.Engine, l *Loaded) *completion.Generator {
-	return &completion.Generator{Engine: e, Tokenizer: t.Tokenizer, End: t.End, MaxContext: l.Sizes.MaxContext, Vocab: l.Layout.Vocab, Defaults: t.Params()}
+	g := &completion.Generator{Engine: e, Tokenizer: t.Tokenizer, End: t.End, MaxContext: l.Sizes.MaxContext, Vocab: l.Layout.Vocab, Defaults: t.Params()}
+	if t.Template != nil {
+		g.Efforts = t.Template.Capabilities().Efforts
+	}
+	return g
 }

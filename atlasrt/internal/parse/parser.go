@@ -35,6 +35,7 @@ type Parser struct {
 // New makes a parser at the beginning of an answer.
 func New(c Config) *Parser {
 	p := &Parser{}
+	p.out.thinking = c.Reasoning != nil && c.Thinking
 	p.feed = newFeed(func(r *reader) {
 		s := &scanner{reader: r, out: &p.out, config: c}
 		s.answer()

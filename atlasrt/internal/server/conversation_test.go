@@ -28,7 +28,7 @@ func (x textTemplate) Prompt(ctx context.Context, r *chat.Request, now time.Time
 		data[i] = tokenizer.Range(r)
 	}
 	tokens, err := x.tokenizer.EncodePromptWithin(ctx, p.Text, data, limit)
-	return completion.Prompt{Tokens: tokens, Text: p.Text}, err
+	return completion.Prompt{Tokens: tokens, Text: p.Text, Data: p.Data}, err
 }
 
 // What the engine is asked for a conversation, as text.

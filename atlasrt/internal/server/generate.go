@@ -56,7 +56,9 @@ func (s *Server) prepare(ctx context.Context, x *exchange) (err error) {
 	}
 	x.name = cmp.Or(x.request.Model, x.model.Name)
 	if r := x.request.Chat; r != nil {
-		x.request.Options.Chat, x.request.Options.Tools = true, r.Tools
+		o := &x.request.Options
+		o.Chat, o.Tools = true, r.Tools
+		o.Thinking = x.model.Generator.Resolve(r.Thinking, o.MaxTokens)
 	}
 	if err := x.request.Check(x.model.Generator); err != nil {
 		return err

@@ -87,7 +87,9 @@ func (m *Model) render(ctx context.Context, r *chat.Request, field string, limit
 	if m.Template == nil {
 		return none, api.Unsupported(field, "This model has no chat template; use /v1/completions.")
 	}
-	prompt, err := m.Template.Prompt(ctx, r, time.Now(), limit)
+	resolved := *r
+	resolved.Thinking = m.Generator.Resolve(r.Thinking, 0) // what templates are told does not depend on the most tokens
+	prompt, err := m.Template.Prompt(ctx, &resolved, time.Now(), limit)
 	if _, long := errors.AsType[*tokenizer.TooLong](err); long {
 		return none, err
 	}

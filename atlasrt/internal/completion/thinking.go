@@ -1,0 +1,88 @@
+package completion
+
+import (
+	"strings"
+
+	"github.com/atlas-inference/atlas/atlasrt/internal/chat"
+	"github.com/atlas-inference/atlas/atlasrt/internal/sample"
+)
+
+// Resolve is what holds of the thoughts of a conversation whose answer has so many tokens at most, 0 where the request does not say:
+// what its template is told, and what Options.Thinking must be.
+func (g *Generator) Resolve(asked chat.Thinking, maxTokens int) chat.Thinking {
+	return g.Thinking.Resolve(asked, g.Efforts, maxTokens)
+}
+
+// Params are the sampling of a request: of a conversation that is answered without thoughts, over defaults of its own.
+func (g *Generator) Params(o *Options) sample.Params {
+	if o.Chat && o.Thinking.Off() && g.Plain != nil {
+		return o.Sampling.Over(*g.Plain)
+	}
+	return o.Sampling.Over(g.Defaults)
+}
+
+// within tells whether a prompt ends within thoughts, so that the answer goes on with them.
+func (g *Generator) within(p *Prompt, o *Options) bool {
+	r := g.Formats.Reasoning
+	return p.Thinking || o.Chat && r != nil && chat.Prompt{Text: p.Text, Data: p.Data}.Within(r.Open, r.Close)
+}
+
+// close bounds the thoughts of an answer of so many tokens at most; nil where nothing does.
+func (g *Generator) close(p *Prompt, o *Options, most int) *sample.Close {
+	if !o.Chat || g.Formats.Reasoning == nil || o.Thinking.Budget == nil {
+		return nil
+	}
+	after := *o.Thinking.Budget
+	if after >= most && g.Thinking.Floor == 0 {
+		return nil
+	}
+	c := *g.closes(o.KeepSpecial)
+	if g.Thinking.Floor > 0 && o.MaxTokens > 0 {
+		after = min(after, most-g.Thinking.Floor-len(c.Tokens))
+	}
+	c.After, c.Within = max(after, 0), p.Thinking
+	return &c
+}
+
+// closes is how thoughts are closed where control tokens are shown as text, or where they are not. It is made when it is needed first: it
+// takes a look at every token.
+func (g *Generator) closes(keepSpecial bool) *sample.Close {
+	g.mutex.Lock()
+	defer g.mutex.Unlock()
+	if c := g.made[keepSpecial]; c != nil {
+		return c
+	}
+	t, r := g.Tokenizer, g.Formats.Reasoning
+	mark := func(text string, leads bool) (mark *sample.Mark, control bool) {
+		if id, ok := t.ID(text); ok && t.IsSpecial(id) {
+			return sample.TokenMark(id), true
+		}
+		return sample.TextMark(text, g.Vocab, func(token int32) []byte {
+			if !keepSpecial && t.IsSpecial(token) {
+				return nil
+			}
+			return t.TokenBytes(token)
+		}, leads), false
+	}
+	c := &sample.Close{Tokens: t.Encode(g.closingText(), true)}
+	c.Open, c.Again = mark(r.Open, true)
+	c.Shut, _ = mark(r.Close, false)
+	if g.made == nil {
+		g.made = map[bool]*sample.Close{}
+	}
+	g.made[keepSpecial] = c
+	return c
+}
+
+// closingText is what is put at the end of thoughts that reach their budget.
+func (g *Generator) closingText() string {
+	mark := g.Formats.Reasoning.Close
+	switch text := g.Thinking.Close; {
+	case text == "":
+		return "\n" + mark + "\n\n"
+	case !strings.Contains(text, mark):
+		return text + mark + "\n\n"
+	default:
+		return text
+	}
+}
