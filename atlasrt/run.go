@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"log/slog"
 	"math"
@@ -23,7 +22,6 @@ import (
 	"github.com/atlas-inference/atlas/atlasrt/internal/completion"
 	"github.com/atlas-inference/atlas/atlasrt/internal/instance"
 	"github.com/atlas-inference/atlas/atlasrt/internal/repl"
-	"github.com/atlas-inference/atlas/atlasrt/internal/wrap"
 )
 
 // runCommand chats in the terminal.
@@ -188,59 +186,46 @@ type answerer struct {
 }
 
 // answer streams an answer. An interrupt ends it, a second one the program.
-func (a answerer) answer(messages []chat.Message) (string, error) {
+func (a answerer) answer(messages []chat.Message) (chat.Message, error) {
+	var none chat.Message
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	context.AfterFunc(ctx, stop)
-	prompt, err := a.text.Prompt(ctx, &chat.Request{Messages: messages, AddGenerationPrompt: true}, time.Now(), math.MaxInt)
+	thinking := a.generator.Resolve(chat.Thinking{}, a.settings.MaxTokens)
+	prompt, err := a.text.Prompt(ctx, &chat.Request{Messages: messages, AddGenerationPrompt: true, Thinking: thinking}, time.Now(), math.MaxInt)
 	if err != nil {
-		return "", err
+		return none, err
 	}
-	a.generator.Defaults = a.settings.Sampling // all of them may be set
+	a.generator.Defaults, a.generator.Plain = a.settings.Sampling, nil // all of them may be set
 	a.generator.Defaults.Seed = cmp.Or(a.settings.Seed, rand.Int64())
-	options := completion.Options{MaxTokens: a.settings.MaxTokens, Choices: 1, LogProbs: -1}
+	options := completion.Options{MaxTokens: a.settings.MaxTokens, Choices: 1, LogProbs: -1, Chat: true, Thinking: thinking}
 	start := time.Now()
 	stream, err := a.generator.Start(ctx, []completion.Prompt{prompt}, options)
 	if long, ok := errors.AsType[*completion.TooLong](err); ok {
-		return "", fmt.Errorf("what was said and the question have %d tokens, and the context %d (/clear begins anew)", long.Tokens, long.Limit)
+		return none, fmt.Errorf("what was said and the question have %d tokens, and the context %d (/clear begins anew)", long.Tokens, long.Limit)
 	}
 	if err != nil {
-		return "", err
+		return none, err
 	}
 	defer stream.Close()
 	width := 0
 	if columns, _, err := term.GetSize(int(os.Stdout.Fd())); err == nil {
 		width = columns
 	}
-	answer, first, err := show(os.Stdout, width, stream)
-	if err != nil && ctx.Err() == nil {
-		return "", err
+	var first time.Time
+	s := newScreenful(os.Stdout, width)
+	for events, failed := range stream.All() {
+		if first.IsZero() {
+			first = time.Now()
+		}
+		err = errors.Join(err, failed, s.show(events))
+	}
+	if err = errors.Join(err, s.end()); err != nil && ctx.Err() == nil {
+		return none, err
 	}
 	if usage := stream.Usage(); a.stats {
 		fmt.Fprintf(os.Stderr, "%d prompt tokens (%d cached), first token after %.0f ms, %d tokens at %.1f per second\n", usage.Prompt, usage.Cached,
 			first.Sub(start).Seconds()*1e3, usage.Output, float64(usage.Output-1)/time.Since(first).Seconds())
 	}
-	return answer, nil
-}
-
-// show prints a stream as it comes, wrapped where it goes to a terminal of that width, and returns all of it, and when it began.
-func show(w io.Writer, width int, stream *completion.Stream) (answer string, first time.Time, err error) {
-	flush := func() error { return nil }
-	if width > 0 {
-		wrapped := wrap.New(w, width)
-		w, flush = wrapped, wrapped.Flush
-	}
-	for events, failed := range stream.All() {
-		if first.IsZero() {
-			first = time.Now()
-		}
-		err = errors.Join(err, failed)
-		for _, e := range events {
-			answer += e.Text
-			_, printed := io.WriteString(w, e.Text)
-			err = errors.Join(err, printed)
-		}
-	}
-	_, printed := io.WriteString(w, "\n")
-	return answer, first, errors.Join(err, printed, flush())
+	return s.said, nil
 }

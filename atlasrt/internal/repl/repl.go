@@ -41,8 +41,8 @@ type Conversation struct {
 	Lines    Lines     // for Run; Plain and Ask do without
 	Notes    io.Writer // for everything that is no answer
 	Settings *Settings // what /set changes
-	// Answer writes the answer to the last of the messages and returns its text. Where the user stops it, the text so far is returned.
-	Answer func([]chat.Message) (string, error)
+	// Answer writes the answer to the last of the messages and returns it. Where the user stops it, what came so far is returned.
+	Answer func([]chat.Message) (chat.Message, error)
 
 	messages []chat.Message // without the system message
 }
@@ -83,7 +83,7 @@ func (c *Conversation) Ask(question string) error {
 	if err != nil {
 		return err
 	}
-	c.messages = append(messages, message("assistant", answer))
+	c.messages = append(messages, answer)
 	return nil
 }
 

@@ -46,7 +46,7 @@ func talk(t *testing.T, s script) (asked []string, notes string, left script) {
 	}
 	var out strings.Builder
 	c := Conversation{Lines: &s, Notes: &out, Settings: settings}
-	c.Answer = func(messages []chat.Message) (string, error) {
+	c.Answer = func(messages []chat.Message) (chat.Message, error) {
 		var all []string
 		for _, m := range messages {
 			all = append(all, m.Role+":"+m.Content.Text)
@@ -54,9 +54,9 @@ func talk(t *testing.T, s script) (asked []string, notes string, left script) {
 		asked = append(asked, strings.Join(all, "|"))
 		last := messages[len(messages)-1].Content.Text
 		if last == "fail" {
-			return "", errors.New("no answer")
+			return chat.Message{}, errors.New("no answer")
 		}
-		return "re " + last, nil
+		return message("assistant", "re "+last), nil
 	}
 	if err := c.Run(); err != nil {
 		t.Fatal(err)
@@ -142,14 +142,36 @@ func TestPlain(t *testing.T) {
 	}
 	var asked []string
 	var notes strings.Builder
-	c := Conversation{Notes: &notes, Settings: settings, Answer: func(m []chat.Message) (string, error) {
+	c := Conversation{Notes: &notes, Settings: settings, Answer: func(m []chat.Message) (chat.Message, error) {
 		asked = append(asked, m[len(m)-1].Content.Text)
-		return "", nil
+		return chat.Message{}, nil
 	}}
 	if err := c.Plain(strings.NewReader("a\n\n/help\n\"\"\"x")); err != nil {
 		t.Fatal(err)
 	}
 	if got, want := strings.Join(asked, "|"), `a|/help|"""x`; got != want || notes.Len() > 0 {
 		t.Errorf("got %q, notes %q; want %q and none", got, notes.String(), want)
+	}
+}
+
+// The model's thoughts stay with its answers.
+func TestThoughtsAreKept(t *testing.T) {
+	settings, err := NewSettings(Values{Sampling: sample.Defaults()}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer := chat.Message{Role: "assistant", Content: chat.Content{Text: "yes"}, Reasoning: "Hm."}
+	var before []chat.Message
+	c := Conversation{Notes: &strings.Builder{}, Settings: settings, Answer: func(m []chat.Message) (chat.Message, error) {
+		before = m
+		return answer, nil
+	}}
+	for range 2 {
+		if err := c.Ask("so?"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(before) != 3 || before[1].Reasoning != answer.Reasoning || before[1].Role != answer.Role {
+		t.Errorf("the second question came with %+v", before)
 	}
 }
