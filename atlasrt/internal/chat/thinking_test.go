@@ -94,7 +94,7 @@ func TestThinkingOfTemplates(t *testing.T) {
 		{"ollama-gemma4_31b", channel, "true [] reasoning_content", "false false false"},
 		{"mistralai-Ministral-3-14B-Reasoning-2512", "[THINK] [/THINK]", "false [] parts", "false false false"},
 		{"Cohere2MoE", "<|START_THINKING|> <|END_THINKING|>", "true [] reasoning_content", "true false true"},
-		{"Bielik-11B-v3.0-Instruct", think, "true [] reasoning_content", "false false false"},
+		{"Bielik-11B-v3.0-Instruct", think, "true [] reasoning_content", "true false false"},
 		{"Qwen-Qwen2.5-7B-Instruct", think, "false [] ", "false false false"},
 		{"LFM2-8B-A1B", think, "false [] ", "false false false"},
 		{"meta-llama-Llama-3.2-3B-Instruct", think, "false [] ", "false false false"},
@@ -177,9 +177,9 @@ func TestWithin(t *testing.T) {
 func TestThoughtsOfEarlierTurns(t *testing.T) {
 	cases := []struct{ template, want string }{
 		{"Qwen-Qwen3-0.6B", "<think>\nHm.\n</think>\n\n"}, {"Qwen3.5-4B", "<think>\nHm.\n</think>\n\n"}, {"ollama-qwen38", "<think>\nHm.\n</think>\n\n"},
-		{"NVIDIA-Nemotron-3-Nano-30B-A3B-BF16", "<think>\nHm.\n</think>\n"}, {"ollama-nemotron35", "<think>\nHm.\n</think>\n"},
+		{"NVIDIA-Nemotron-3-Nano-30B-A3B-BF16", "<think>\nHm.\n</think>\n"}, {"ollama-nemotron35", "<think>\nHm.</think>\n"},
 		{"GLM-4.7-Flash", "<think>Hm.</think>"}, {"GLM-5.2", "<think>Hm.</think>"}, {"stepfun-ai-Step-3.5-Flash", "<think>\nHm.\n</think>\n"}, {"deepseek-ai-DeepSeek-V4", "<think>Hm.</think>"},
-		{"google-gemma-4-31B-it", "<|channel>thought\nHm.\n<channel|>"}, {"google-gemma-4-31B-it-interleaved", "<|channel>thought\nHm.\n<channel|>"}, {"ollama-gemma4_31b", "<|channel>thought\nHm.\n<channel|>"},
+		{"google-gemma-4-31B-it", "<|channel>thought\nHm.\n<channel|>"}, {"google-gemma-4-31B-it-interleaved", "<|channel>thought\nHm.<channel|>"}, {"ollama-gemma4_31b", "<|channel>thought\nHm.\n<channel|>"},
 		{"mistralai-Ministral-3-14B-Reasoning-2512", "[THINK]Hm.[/THINK]"}, {"Cohere2MoE", "<|START_THINKING|>Hm.<|END_THINKING|>"}, {"Bielik-11B-v3.0-Instruct", "<think>\nHm.\n</think>\n\n"},
 		{"CohereForAI-c4ai-command-r7b-12-2024-tool_use", "<|START_THINKING|>Hm.<|END_THINKING|>"},
 	}
