@@ -1,7 +1,6 @@
 package targets
 
 import (
-	"fmt"
 	"io/fs"
 	"regexp"
 	"slices"
@@ -10,13 +9,17 @@ import (
 	"github.com/atlas-inference/atlas/targets/strict"
 )
 
-// Model is what a publisher says about a model, and how the model is known. It counts only where a checkpoint says nothing itself.
+// Model is what a publisher says about a model, and how the model is known. Sampling counts only where a checkpoint says nothing itself.
 type Model struct {
 	Name     string   // of its file: "smollm2"
 	File     string   // relative to the folder of this package
 	Source   string   `toml:"source"`   // where the publisher says so
 	Match    Match    `toml:"match"`    // which checkpoints it is about
-	Sampling Sampling `toml:"sampling"` // recommended values
+	Sampling Sampling `toml:"sampling"` // recommended values; of a model that can think with and without, those for thinking
+	Plain    Sampling `toml:"plain"`    // recommended values for answers without thoughts, where they differ
+	Thinking Thinking `toml:"thinking"` // what it thinks before it answers
+	Tools    Tools    `toml:"tools"`    // how it calls tools
+	End      []string `toml:"end"`      // texts of tokens that end an answer besides those that the checkpoint names
 
 	names []*regexp.Regexp
 	lines *strict.Lines
@@ -37,7 +40,32 @@ type Sampling struct {
 	TopK              *int64   `toml:"top_k"`
 	MinP              *float64 `toml:"min_p"`
 	RepetitionPenalty *float64 `toml:"repetition_penalty"`
+	PresencePenalty   *float64 `toml:"presence_penalty"`
 }
+
+// Thinking is how a model thinks. What is absent the chat template tells.
+type Thinking struct {
+	Default   *bool  `toml:"default"`   // whether it thinks where a request says nothing
+	Budget    *int64 `toml:"budget"`    // most tokens of thoughts where a request says nothing; absent or 0: no bound
+	Close     string `toml:"close"`     // what ends thoughts that reach their budget, with the mark that closes them
+	Reasoning string `toml:"reasoning"` // format of its thoughts: one of ReasoningFormats, or none
+}
+
+// Tools is how a model calls tools.
+type Tools struct {
+	Format string `toml:"format"` // one of ToolFormats, or none: calls are not looked for
+}
+
+// ReasoningFormats are the formats of thoughts that files may name.
+func ReasoningFormats() []string { return []string{"think", "mistral", "gemma"} }
+
+// ToolFormats are the formats of calls that files may name.
+func ToolFormats() []string {
+	return []string{"hermes", "qwen3_coder", "nemotron", "mistral", "gemma4", "minimax", "llama3_json", "json"}
+}
+
+// NoFormat is the name that stands for no format.
+const NoFormat = "none"
 
 // Identity is what tells a checkpoint's model.
 type Identity struct {
@@ -95,45 +123,4 @@ func plainName(name string) string {
 		}
 		name = shorter
 	}
-}
-
-// check finds what types alone do not tell.
-func (m *Model) check() []strict.Problem {
-	var problems []strict.Problem
-	report := func(key, format string, args ...any) {
-		problems = append(problems, strict.Problem{Line: max(1, m.lines.At(key)), Msg: fmt.Sprintf(format, args...)})
-	}
-	if m.Source == "" {
-		report("source", "key \"source\" is missing: say where the publisher states these values")
-	}
-	if len(m.Match.Architectures) == 0 || len(m.Match.Names) == 0 {
-		report("match", "keys \"architectures\" and \"names\" of match must list something")
-	}
-	for _, text := range m.Match.Names {
-		r, err := regexp.Compile("^(?:" + text + ")$")
-		if err != nil {
-			report("match.names", "%v", err)
-			continue
-		}
-		m.names = append(m.names, r)
-	}
-	if slices.Contains(m.Match.Template, "") {
-		report("match.template", "a text of template is empty")
-	}
-	if m.Sampling == (Sampling{}) {
-		report("sampling", "sampling says nothing")
-	}
-	between := func(key string, value *float64, low, high float64) {
-		if value != nil && !(*value >= low && *value <= high) {
-			report("sampling."+key, "%s is %v, want %v to %v", key, *value, low, high)
-		}
-	}
-	between("temperature", m.Sampling.Temperature, 0, 2)
-	between("top_p", m.Sampling.TopP, 0.01, 1)
-	between("min_p", m.Sampling.MinP, 0, 1)
-	between("repetition_penalty", m.Sampling.RepetitionPenalty, 0.5, 2)
-	if k := m.Sampling.TopK; k != nil && (*k < 0 || *k > 1<<20) {
-		report("sampling.top_k", "top_k is %d, want 0 to %d", *k, 1<<20)
-	}
-	return problems
 }
