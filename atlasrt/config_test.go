@@ -10,8 +10,8 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// parse parses a command line as main does.
-func parse(t *testing.T, args ...string) (*commands, *kong.Context, error) {
+// parseLine parses a command line as main does.
+func parseLine(t *testing.T, args ...string) (*commands, *kong.Context, error) {
 	t.Helper()
 	c := &commands{}
 	parser, err := kong.New(c, options()...)
@@ -44,7 +44,7 @@ func TestFlagBeatsEnvironmentBeatsFile(t *testing.T) {
 			if c.environment != "" {
 				t.Setenv("ATLASRT_PORT", c.environment)
 			}
-			got, context, err := parse(t, c.args...)
+			got, context, err := parseLine(t, c.args...)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -74,14 +74,14 @@ func TestConfigurationFileIsStrict(t *testing.T) {
 		if err := os.WriteFile(file, []byte(c.text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if _, _, err := parse(t, "serve", "--config", file); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, _, err := parseLine(t, "serve", "--config", file); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%q: got %v, want an error with %q", c.text, err, c.want)
 		}
 	}
 }
 
 func TestKeysAreNotPrinted(t *testing.T) {
-	_, context, err := parse(t, "serve", "--api-key", "very-secret-key")
+	_, context, err := parseLine(t, "serve", "--api-key", "very-secret-key")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,7 +98,7 @@ func TestUnsetValuesArePrinted(t *testing.T) {
 		args []string
 		want string
 	}{{[]string{"run", "hi", "--temperature", "0.25"}, "0.25"}, {[]string{"run", "hi"}, "  default"}} {
-		_, context, err := parse(t, c.args...)
+		_, context, err := parseLine(t, c.args...)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -23,7 +23,7 @@ func TestOptimizationLevels(t *testing.T) {
 	}
 	for _, test := range cases {
 		for _, command := range []string{"serve", "bench"} {
-			c, _, err := parse(t, append([]string{command}, test.args...)...)
+			c, _, err := parseLine(t, append([]string{command}, test.args...)...)
 			if err != nil {
 				t.Errorf("%s %v: %v", command, test.args, err)
 				continue
@@ -38,7 +38,7 @@ func TestOptimizationLevels(t *testing.T) {
 		}
 	}
 	for _, args := range [][]string{{"serve", "-O4"}, {"serve", "--graph-mode", "some"}, {"serve", "--graph-capture-sizes", "a"}} {
-		if _, _, err := parse(t, args...); err == nil {
+		if _, _, err := parseLine(t, args...); err == nil {
 			t.Errorf("%v: got no error", args)
 		}
 	}

@@ -39,7 +39,7 @@ func (c *evalCommand) Run() error {
 	if err != nil {
 		return err
 	}
-	text, err := c.text(m.Checkpoint, slog.New(slog.DiscardHandler)) // a text is read as it is, without sampling or ends
+	text, err := instance.OpenText(m.Checkpoint) // a text is read as it is, without sampling or ends
 	if err != nil {
 		return err
 	}

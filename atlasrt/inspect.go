@@ -17,6 +17,7 @@ import (
 type inspectCommand struct {
 	hardwareFlags
 	modelFlags
+	answerFlags
 	All bool `help:"A line for each tensor, not one for those that differ in their layer or expert alone."`
 }
 
@@ -47,13 +48,13 @@ func (c *inspectCommand) Run() error {
 			return err
 		}
 	}
-	text, err := c.text(checkpoint, slog.Default())
+	text, err := c.text(c.modelFlags, checkpoint, slog.Default())
 	if err != nil { // tensors alone can be described, too
 		s.row("text", "none: "+err.Error())
 	} else {
 		s.speak(text)
 		fmt.Println()
-		if err := printSampling(os.Stdout, text.Sampling()); err != nil {
+		if err := printAnswers(os.Stdout, text, text.Sampling()); err != nil {
 			return err
 		}
 	}

@@ -92,6 +92,7 @@ func options() []kong.Option {
 		kong.DefaultEnvars("ATLASRT"),
 		kong.Configuration(configFile),
 		kong.Vars{"hub": hub.DefaultEndpoint, "version": versionText()},
+		formatNames(),
 	}
 }
 

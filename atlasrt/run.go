@@ -27,6 +27,7 @@ import (
 // runCommand chats in the terminal.
 type runCommand struct {
 	loadFlags
+	answerFlags
 	Prompt      string   `arg:"" optional:"" help:"Ask this and stop, with what a file or a pipe gives as standard input after it; without it, talk."`
 	System      string   `help:"System message."`
 	MaxTokens   int      `help:"Most tokens of an answer; 0: as many as the context leaves."`
@@ -59,7 +60,7 @@ func (c *runCommand) Run() error {
 	if err != nil {
 		return err
 	}
-	text, err := c.text(m.Checkpoint, log)
+	text, err := c.text(c.modelFlags, m.Checkpoint, log)
 	if err != nil {
 		return err
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -13,32 +14,16 @@ import (
 	"github.com/atlas-inference/atlas/targets"
 )
 
-// text reads how a checkpoint's model reads and writes, logs what its files leave open, and finds the preset of its sampling.
-func (f modelFlags) text(c weights.Checkpoint, log *slog.Logger) (*instance.Text, error) {
-	text, err := instance.OpenText(c)
-	if err != nil {
-		return nil, err
-	}
-	for _, line := range text.Notes {
-		log.Warn(line)
-	}
-	for _, line := range text.Details {
-		log.Info(line)
-	}
-	text.Preset, err = f.preset(c, text, log)
-	return text, err
-}
-
-// preset finds the one preset that is about a checkpoint; none where several may be.
-func (f modelFlags) preset(c weights.Checkpoint, text *instance.Text, log *slog.Logger) (instance.Preset, error) {
+// preset is what is known of a checkpoint's model by its names; nothing where several models may be meant.
+func (f modelFlags) preset(c weights.Checkpoint, text *instance.Text, log *slog.Logger) ([]instance.Facts, error) {
 	models, err := targets.Models(targets.Embedded())
 	if err != nil {
-		return instance.Preset{}, err
+		return nil, err
 	}
 	config := c.Config()
 	id := targets.Identity{Architecture: config.StringOr("model_type", ""), Names: []string{f.name(), text.Name}, Template: text.Source}
 	if err := config.Err(); err != nil {
-		return instance.Preset{}, err
+		return nil, err
 	}
 	found := targets.Matching(models, id)
 	if len(found) > 1 {
@@ -46,57 +31,69 @@ func (f modelFlags) preset(c weights.Checkpoint, text *instance.Text, log *slog.
 		for _, m := range found {
 			names = append(names, m.Name)
 		}
-		log.Warn("several presets of sampling may be meant, and none is used", "presets", strings.Join(names, " "), "names", strings.Join(id.Names, ", "))
+		log.Warn("several presets may be meant, and none is used", "presets", strings.Join(names, " "), "names", strings.Join(id.Names, ", "))
 	}
 	if len(found) != 1 {
-		return instance.Preset{}, nil
+		return nil, nil
 	}
-	s := found[0].Sampling
-	return instance.Preset{Name: found[0].Name, Defaults: instance.Defaults{
-		Temperature: narrow[float32](s.Temperature), TopP: narrow[float32](s.TopP), TopK: narrow[int32](s.TopK),
-		MinP: narrow[float32](s.MinP), RepetitionPenalty: narrow[float32](s.RepetitionPenalty),
-	}}, nil
+	return []instance.Facts{facts(found[0], "preset "+found[0].Name)}, nil
 }
 
-// narrow keeps what is absent absent.
-func narrow[To, From float32 | float64 | int32 | int64](value *From) *To {
-	if value == nil {
-		return nil
+// printAnswers shows how conversations are answered and how tokens are drawn where a request says nothing.
+func printAnswers(w io.Writer, text *instance.Text, sampling []instance.Setting) error {
+	err := printSettings(w, "sampling", sampling)
+	if plain := text.PlainSampling(); plain != nil {
+		err = errors.Join(err, printSettings(w, "sampling without thoughts", plain))
 	}
-	narrowed := To(*value)
-	return &narrowed
+	if text.Template != nil {
+		err = errors.Join(err, printSettings(w, "conversations", text.Answers()))
+	}
+	return err
 }
 
-// printSampling shows how tokens are drawn where a request says nothing, and where each value comes from.
-func printSampling(w io.Writer, settings []instance.Setting) error {
-	t := table.New("sampling", "value", "from")
+// printSettings shows values and where each comes from.
+func printSettings(w io.Writer, title string, settings []instance.Setting) error {
+	t := table.New(title, "value", "from")
 	for _, s := range settings {
 		t.Row(s.Name, s.Value, s.From)
 	}
 	return t.Print(w)
 }
 
-// logSampling logs the same in one line where a preset has a say in it: the checkpoint does not state it.
-func logSampling(log *slog.Logger, text *instance.Text) {
-	if text.Preset.Name == "" {
+// logAnswers logs the same in a line each, and what a user who expects otherwise should know.
+func logAnswers(log *slog.Logger, text *instance.Text) {
+	line := func(what string, settings []instance.Setting) {
+		var values []any
+		for _, s := range settings {
+			if s.From != "default" {
+				values = append(values, strings.ReplaceAll(s.Name, " ", "_"), fmt.Sprintf("%s (%s)", s.Value, s.From))
+			}
+		}
+		if values != nil {
+			log.Info(what, values...)
+		}
+	}
+	line("where requests say nothing, tokens are drawn so", text.Sampling())
+	line("where requests say nothing and there are no thoughts, tokens are drawn so", text.PlainSampling())
+	if text.Template == nil {
 		return
 	}
-	var values []string
-	for _, s := range text.Sampling() {
-		values = append(values, s.Name+" "+s.Value)
+	line("conversations are answered so", text.Answers())
+	if text.Tools.Value == instance.NoFormat && text.Tools.From == "default" {
+		log.Info("calls of tools are not looked for: no format of theirs is known for this model (--tool-call-parser sets one)")
 	}
-	log.Info("where requests and the checkpoint say nothing, sampling is as the model's publisher recommends", "preset", text.Preset.Name, "values", strings.Join(values, ", "))
 }
 
 // printSampled shows the sampling of a command that draws tokens, of a checkpoint that is here: nothing is fetched to print it.
 func (c *commands) printSampled(ctx context.Context, w io.Writer, command string) error {
 	var flags modelFlags
+	var answers answerFlags
 	var given *float32
 	switch command {
 	case "serve":
-		flags = c.Serve.modelFlags
+		flags, answers = c.Serve.modelFlags, c.Serve.answerFlags
 	case "run":
-		flags, given = c.Run.modelFlags, c.Run.Temperature
+		flags, answers, given = c.Run.modelFlags, c.Run.answerFlags, c.Run.Temperature
 	default:
 		return nil
 	}
@@ -104,15 +101,15 @@ func (c *commands) printSampled(ctx context.Context, w io.Writer, command string
 	var text *instance.Text
 	if err == nil {
 		defer checkpoint.Close()
-		text, err = flags.text(checkpoint, slog.Default())
+		text, err = answers.text(flags, checkpoint, slog.Default())
 	}
 	if err != nil {
-		_, err = fmt.Fprintf(w, "sampling is not known before the model is: %v\n", err)
+		_, err = fmt.Fprintf(w, "how answers are made is not known before the model is: %v\n", err)
 		return err
 	}
 	settings := text.Sampling()
 	if given != nil {
 		settings[0] = instance.Setting{Name: settings[0].Name, Value: fmt.Sprint(*given), From: "flag"}
 	}
-	return printSampling(w, settings)
+	return printAnswers(w, text, settings)
 }

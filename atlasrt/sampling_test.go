@@ -53,7 +53,7 @@ func TestPresetOfCheckpoint(t *testing.T) {
 			t.Fatal(err)
 		}
 		var logged bytes.Buffer
-		text, err := modelFlags{Model: c.model}.text(checkpoint, slog.New(slog.NewTextHandler(&logged, nil)))
+		text, err := answerFlags{}.text(modelFlags{Model: c.model}, checkpoint, slog.New(slog.NewTextHandler(&logged, nil)))
 		if err != nil {
 			t.Errorf("%+v: %v", c, err)
 			continue

@@ -27,6 +27,7 @@ import (
 type serveCommand struct {
 	loadFlags
 	engineFlags
+	answerFlags
 	Host        string        `help:"Address to listen on; anything but a loopback address should have a key." default:"127.0.0.1"`
 	Port        int           `help:"Port to listen on; 0: a free one." default:"8000"`
 	Hosts       []string      `help:"Further names that the Host header may have on a loopback address; * is all."`
@@ -146,11 +147,11 @@ func (c *serveCommand) open(ctx context.Context, prepare func(context.Context) (
 	if err != nil {
 		return nil, err
 	}
-	text, err := c.text(m.Checkpoint, log)
+	text, err := c.text(c.modelFlags, m.Checkpoint, log)
 	if err != nil {
 		return nil, err
 	}
-	logSampling(log, text)
+	logAnswers(log, text)
 	e, err := m.Start(c.set(instance.EngineOptions{MaxWaiting: c.MaxQueue, MaxWaitingTokens: c.QueueTokens, NoPrefixSharing: c.NoSharing, CacheTokens: c.CacheTokens, Log: log}))
 	if err != nil {
 		return nil, err

@@ -37,7 +37,7 @@ func TestServedModelName(t *testing.T) {
 		if c.environment != "" {
 			t.Setenv(c.environment, "a,b")
 		}
-		got, _, err := parse(t, append([]string{"serve"}, c.args...)...)
+		got, _, err := parseLine(t, append([]string{"serve"}, c.args...)...)
 		if c.environment != "" {
 			os.Unsetenv(c.environment)
 		}
@@ -56,7 +56,7 @@ func TestAddress(t *testing.T) {
 		{"fe80::1%eth0", "[fe80::1%eth0]:8000"}, {"[fe80::1%eth0]", "[fe80::1%eth0]:8000"}, {"::", "[::]:8000"}, {"", ":8000"},
 	}
 	for _, c := range cases {
-		got, _, err := parse(t, "serve", "--host", c.host)
+		got, _, err := parseLine(t, "serve", "--host", c.host)
 		if err != nil {
 			t.Errorf("%q: %v", c.host, err)
 		} else if got.Serve.address() != c.want {
@@ -82,7 +82,7 @@ func TestLogFlags(t *testing.T) {
 		{[]string{"--log-format", "json", "--log-level", "warn"}, "{\"level\":\"WARN\",\"msg\":\"w\"}\n"},
 	}
 	for _, c := range cases {
-		got, _, err := parse(t, append([]string{"serve"}, c.args...)...)
+		got, _, err := parseLine(t, append([]string{"serve"}, c.args...)...)
 		if err != nil {
 			t.Errorf("%v: %v", c.args, err)
 			continue
@@ -97,7 +97,7 @@ func TestLogFlags(t *testing.T) {
 		}
 	}
 	for _, args := range [][]string{{"--log-level", "loud"}, {"--log-format", "xml"}} {
-		if _, _, err := parse(t, append([]string{"serve"}, args...)...); err == nil {
+		if _, _, err := parseLine(t, append([]string{"serve"}, args...)...); err == nil {
 			t.Errorf("%v: accepted", args)
 		}
 	}
@@ -115,7 +115,7 @@ func TestServeFlagsThatMakeNoSense(t *testing.T) {
 		{[]string{"--served-model-name", "a,b,a"}, `name "a" is empty or given twice`}, {[]string{"--api-key", "short"}, "use at least 8"},
 	}
 	for _, c := range cases {
-		got, _, err := parse(t, append([]string{"serve", "--load-dummy", "none.json"}, c.args...)...)
+		got, _, err := parseLine(t, append([]string{"serve", "--load-dummy", "none.json"}, c.args...)...)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -127,7 +127,7 @@ func TestServeFlagsThatMakeNoSense(t *testing.T) {
 
 // No time to drain is no time, not the default.
 func TestNoTimeToDrain(t *testing.T) {
-	got, _, err := parse(t, "serve", "--drain", "0s")
+	got, _, err := parseLine(t, "serve", "--drain", "0s")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -35,7 +35,7 @@ func tinyShape(t *testing.T, vocabulary string) (file string) {
 // A shape without weights is served: before it is loaded requests get 503, then answers in text. The lines "ready" and "listening" come
 // in this order, when requests are taken.
 func TestServeDummy(t *testing.T) {
-	c, _, err := parse(t, "serve", "--load-dummy", tinyShape(t, "300"), "--max-sequences", "2", "--memory", "64MiB", "--port", "0")
+	c, _, err := parseLine(t, "serve", "--load-dummy", tinyShape(t, "300"), "--max-sequences", "2", "--memory", "64MiB", "--port", "0")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -173,7 +173,7 @@ func TestServedNames(t *testing.T) {
 		{[]string{"--load-dummy", "config.json"}, "dummy"},
 	}
 	for _, c := range cases {
-		got, _, err := parse(t, append([]string{"serve"}, c.args...)...)
+		got, _, err := parseLine(t, append([]string{"serve"}, c.args...)...)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -196,7 +196,7 @@ func TestServeTakesThePortFirst(t *testing.T) {
 	}
 	shape := filepath.Join(t.TempDir(), "none.json")
 	run := func() error {
-		c, _, err := parse(t, "serve", "--load-dummy", shape, "--port", port)
+		c, _, err := parseLine(t, "serve", "--load-dummy", shape, "--port", port)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -217,7 +217,7 @@ func TestServeTakesThePortFirst(t *testing.T) {
 
 // Whoever stops a server before its model is loaded gets the error that main ends with code 3 for.
 func TestServeStopsWhileLoading(t *testing.T) {
-	c, _, err := parse(t, "serve", "--load-dummy", tinyShape(t, "300"), "--max-sequences", "2", "--memory", "64MiB")
+	c, _, err := parseLine(t, "serve", "--load-dummy", tinyShape(t, "300"), "--max-sequences", "2", "--memory", "64MiB")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -37,7 +37,7 @@ func TestTablesFit(t *testing.T) {
 		{"ops bench beside others", replayedTable(optest.BenchReport{Results: results}, theirs).Print},
 		{"calls", (&callsReport{Hardware: "abacus", Calls: []calls.Call{{What: long, Sizes: long, Bytes: 1 << 40, Launches: []calls.Launch{{Kernel: long}, {Kernel: long}}}}}).print},
 		{"sampling", func(w io.Writer) error {
-			return printSampling(w, []instance.Setting{{Name: long, Value: long, From: long}})
+			return printSettings(w, "sampling", []instance.Setting{{Name: long, Value: long, From: long}})
 		}},
 		{"list", func(w io.Writer) error {
 			return printModels(w, []listed{{Model: long, Format: "safetensors", Stored: "BF16", Bytes: 1 << 50, Context: 1 << 30, State: modelUnserved, Reason: long + " " + long}}, long)
@@ -48,7 +48,7 @@ func TestTablesFit(t *testing.T) {
 		}},
 		{"inspect --all", func(w io.Writer) error { return printTensors(w, []readTensor{{long, long, long, long}}, true) }},
 		{"--print-config", func(w io.Writer) error {
-			_, context, err := parse(t, "serve", "--model", long, "--hosts", long, "--kernels", t.TempDir())
+			_, context, err := parseLine(t, "serve", "--model", long, "--hosts", long, "--kernels", t.TempDir())
 			if err != nil {
 				return err
 			}

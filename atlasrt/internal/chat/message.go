@@ -19,6 +19,7 @@ type Request struct {
 	// Variables are further names for the template (chat_template_kwargs). The caller decides which
 	// a client may set; those that the engine sets are refused.
 	Variables *jsontree.Object
+	Defaults  *jsontree.Object // likewise, where neither Variables nor Thinking sets them
 }
 
 // Message is one turn of a conversation.

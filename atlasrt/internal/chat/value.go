@@ -58,7 +58,21 @@ func (v *values) request(r *Request, thinking *jsontree.Object, special []Specia
 		}
 		set(d, key, v.json(value))
 	}
+	for key, value := range r.Defaults.All() {
+		if _, taken := d.Get(key); !taken && Settable(key) {
+			set(d, key, v.json(value))
+		}
+	}
 	return d
+}
+
+// Settable tells whether a template variable of a name may be set by somebody: those of the engine may not.
+func Settable(variable string) bool {
+	switch variable {
+	case "messages", "tools", "documents", "add_generation_prompt":
+		return false
+	}
+	return !isReserved(variable)
 }
 
 func (s SpecialToken) value() jinja.Value {

@@ -40,6 +40,7 @@ type Generator struct {
 
 	mutex sync.Mutex             // over made
 	made  map[bool]*sample.Close // by Options.KeepSpecial
+	ToolTokens int                  // most tokens of an answer to a request with tools that has no bound of its own; 0: as many as the context leaves
 }
 
 // Formats are how a model marks what is no text.
@@ -140,6 +141,9 @@ func (g *Generator) Start(ctx context.Context, prompts []Prompt, o Options) (*St
 		most := min(o.MaxTokens, room)
 		if o.MaxTokens == 0 {
 			most = room
+			if len(o.Tools) > 0 && g.ToolTokens > 0 {
+				most = min(g.ToolTokens, room)
+			}
 		}
 		s.usage.Prompt += len(p.Tokens)
 		p.Thinking = g.within(&p, &o)

@@ -23,6 +23,7 @@ type Defaults struct {
 	TopK              *int32   `json:"top_k"`
 	MinP              *float32 `json:"min_p"`
 	RepetitionPenalty *float32 `json:"repetition_penalty"`
+	PresencePenalty   *float32 `json:"presence_penalty"`
 	Sample            *bool    `json:"do_sample"` // false: the likeliest token is taken
 }
 
@@ -39,6 +40,7 @@ func (d Defaults) Params() sample.Params {
 	set(&p.TopK, d.TopK)
 	set(&p.MinP, d.MinP)
 	set(&p.RepetitionPenalty, d.RepetitionPenalty)
+	set(&p.PresencePenalty, d.PresencePenalty)
 	return p
 }
 
@@ -79,6 +81,7 @@ func parseGeneration(from string, text []byte) (g generation, notes []string) {
 		"top_p":              number(&g.TopP, func(p *sample.Params) *float32 { return &p.TopP }),
 		"min_p":              number(&g.MinP, func(p *sample.Params) *float32 { return &p.MinP }),
 		"repetition_penalty": number(&g.RepetitionPenalty, func(p *sample.Params) *float32 { return &p.RepetitionPenalty }),
+		"presence_penalty":   number(&g.PresencePenalty, func(p *sample.Params) *float32 { return &p.PresencePenalty }),
 		"top_k":              func(value json.RawMessage) error { return readTopK(&g.TopK, value) },
 		"do_sample":          func(value json.RawMessage) error { return readBool(&g.Sample, value) },
 		"eos_token_id":       func(value json.RawMessage) error { return readIDs(&g.ends, value) },

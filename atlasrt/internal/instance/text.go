@@ -8,6 +8,7 @@ import (
 
 	"github.com/atlas-inference/atlas/atlasrt/internal/chat"
 	"github.com/atlas-inference/atlas/atlasrt/internal/completion"
+	"github.com/atlas-inference/atlas/atlasrt/internal/jsontree"
 	"github.com/atlas-inference/atlas/atlasrt/internal/tokenizer"
 	"github.com/atlas-inference/atlas/atlasrt/internal/weights"
 )
@@ -20,10 +21,16 @@ type Text struct {
 	End       []int32              // ids of the tokens that end an answer
 	Defaults  Defaults             // sampling where a request says nothing
 	From      string               // what Defaults was read from
-	Preset    Preset               // of values that Defaults does not have
+	Facts     []Facts              // beside the checkpoint, as Learn has them
+	Policy    Policy               // of whoever runs the server
+	Variables *jsontree.Object     // of the template, where a request does not set them
+	Tools     Setting              // the format of calls, or NoFormat; see Learn
+	Reasoning Setting              // the format of thoughts, or NoFormat
 	Notes     []string             // what was assumed about the files and may be wrong: one line each, for a log
 	Details   []string             // what was added to the files, or has no effect, and harms nothing: likewise
 	Name      string               // that a GGUF file gives its model; "" where there is none
+
+	shown chat.Shown
 }
 
 // Prompt renders a conversation and gives its text and tokens, at most limit; more are a *tokenizer.TooLong. What came from the
@@ -33,7 +40,9 @@ func (t *Text) Prompt(ctx context.Context, request *chat.Request, now time.Time,
 	if t.Template == nil {
 		return none, errors.New("this model has no chat template (use /v1/completions)")
 	}
-	p, err := t.Template.Prompt(ctx, request, now)
+	r := *request
+	r.Defaults = t.Variables
+	p, err := t.Template.Prompt(ctx, &r, now)
 	if err != nil {
 		return none, err
 	}
@@ -90,7 +99,14 @@ func (t *Text) note(lines ...string) {
 
 // Generator answers requests in text with an engine that runs this model.
 func (t *Text) Generator(e completion.Engine, l *Loaded) *completion.Generator {
-	g := &completion.Generator{Engine: e, Tokenizer: t.Tokenizer, End: t.End, MaxContext: l.Sizes.MaxContext, Vocab: l.Layout.Vocab, Defaults: t.Params()}
+	g := t.Reader()
+	g.Engine, g.MaxContext, g.Vocab = e, l.Sizes.MaxContext, l.Layout.Vocab
+	return g
+}
+
+// Reader is a generator without an engine: it reads answers that are there.
+func (t *Text) Reader() *completion.Generator {
+	g := &completion.Generator{Tokenizer: t.Tokenizer, End: t.End, Defaults: t.Params(), Plain: t.Plain(), Formats: t.formats(), Thinking: t.thinkingPolicy(), ToolTokens: t.Policy.ToolTokens}
 	if t.Template != nil {
 		g.Efforts = t.Template.Capabilities().Efforts
 	}
