@@ -38,6 +38,7 @@ type commands struct {
 	Calls    callsCommand    `cmd:"" help:"List what a step of a model calls, on any hardware that the program has kernels for."`
 	Inspect  inspectCommand  `cmd:"" help:"List what a checkpoint holds."`
 	Tokenize tokenizeCommand `cmd:"" help:"Turn strings into token ids."`
+	Parse    parseCommand    `cmd:"" help:"Print what is found in an answer of a model: its thoughts, its text and its calls of tools."`
 	Render   renderCommand   `cmd:"" help:"Print the exact prompt for a chat request."`
 	Ops      opsCommand      `cmd:"" help:"Test or time the kernels of this machine by the reference."`
 	Doctor   doctorCommand   `cmd:"" help:"Say what this machine can run and what is missing."`
@@ -91,7 +92,7 @@ func options() []kong.Option {
 		kong.Description("Serves language models with kernels compiled ahead of time."),
 		kong.DefaultEnvars("ATLASRT"),
 		kong.Configuration(configFile),
-		kong.Vars{"hub": hub.DefaultEndpoint, "version": versionText()},
+		kong.Vars{"hub": hub.DefaultEndpoint, "model": "smollm2", "version": versionText()},
 		formatNames(),
 	}
 }

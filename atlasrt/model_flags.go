@@ -58,7 +58,7 @@ func (f hardwareFlags) ask(model string) (*instance.Target, error) {
 
 // modelFlags choose a checkpoint.
 type modelFlags struct {
-	Model     string `help:"A folder, a .gguf file, an owner/name id, or smollm2." default:"smollm2"`
+	Model     string `help:"A folder, a .gguf file, an owner/name id, or smollm2." default:"${model}"`
 	Cache     string `help:"Folder that smollm2 was fetched into." default:".cache"`
 	LoadDummy string `help:"Make deterministic weights for a config.json instead of reading a checkpoint." placeholder:"CONFIG.JSON"`
 	DummyType string `help:"How dummy matrices are stored." enum:"bf16,q8_0,q4_0,q4_1,q5_0,q4_k,q4_k_m,q6_k,f8,f8block,nvfp4" default:"bf16"`

@@ -139,20 +139,20 @@ func (c *tokenizeCommand) open() (*tokenizer.Tokenizer, error) {
 		}
 		return text.Tokenizer, nil
 	}
-	return c.files()
+	return tokenizerFiles(c.Tokenizer)
 }
 
-// files reads a tokenizer.json and what lies beside it.
-func (c *tokenizeCommand) files() (*tokenizer.Tokenizer, error) {
+// tokenizerFiles reads a tokenizer.json and what lies beside it.
+func tokenizerFiles(file string) (*tokenizer.Tokenizer, error) {
 	var f tokenizer.Files
 	var err error
-	if f.Tokenizer, err = os.ReadFile(c.Tokenizer); err != nil {
+	if f.Tokenizer, err = os.ReadFile(file); err != nil {
 		return nil, err
 	}
 	for name, text := range map[string]*[]byte{
 		"tokenizer_config.json": &f.Config, "special_tokens_map.json": &f.SpecialTokensMap, "added_tokens.json": &f.AddedTokens,
 	} {
-		if *text, err = os.ReadFile(filepath.Join(filepath.Dir(c.Tokenizer), name)); err != nil && !os.IsNotExist(err) {
+		if *text, err = os.ReadFile(filepath.Join(filepath.Dir(file), name)); err != nil && !os.IsNotExist(err) {
 			return nil, err
 		}
 	}

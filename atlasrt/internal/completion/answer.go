@@ -23,8 +23,10 @@ type answer struct {
 }
 
 // answer makes the stages of an answer to a prompt.
-func (g *Generator) answer(p *Prompt, o *Options) answer {
-	a := answer{detokenizer: g.Tokenizer.NewDetokenizer(!o.KeepSpecial), matcher: matcher{stops: o.Stop}}
+func (g *Generator) answer(p *Prompt, o *Options) answer { return g.stages(o, g.reading(p, o)) }
+
+// reading is how an answer to a prompt is read.
+func (g *Generator) reading(p *Prompt, o *Options) parse.Config {
 	c := parse.Config{
 		Reasoning: g.Formats.Reasoning, Thinking: p.Thinking, Declared: o.Tools, OneCall: o.OneCall,
 		Control: func(text string) bool { id, ok := g.Tokenizer.ID(text); return ok && g.Tokenizer.IsSpecial(id) },
@@ -32,6 +34,12 @@ func (g *Generator) answer(p *Prompt, o *Options) answer {
 	if len(o.Tools) > 0 {
 		c.Tools = g.Formats.Tools
 	}
+	return c
+}
+
+// stages are those of an answer that is read as c says.
+func (g *Generator) stages(o *Options, c parse.Config) answer {
+	a := answer{detokenizer: g.Tokenizer.NewDetokenizer(!o.KeepSpecial), matcher: matcher{stops: o.Stop}}
 	if !o.Chat || c.Reasoning == nil && c.Tools == nil {
 		return a
 	}
@@ -51,15 +59,21 @@ func (a *answer) read(e engine.Event, ends []int32) (events []chat.Event, finish
 	} else if e.Finish != engine.FinishStop || !slices.Contains(ends, e.Token) {
 		a.text(a.matcher.push(a.detokenizer.Push(e.Token)))
 	}
+	finish = a.finish(e.Finish)
+	return a.events, finish
+}
+
+// finish is why the answer ended, if it did, where the engine says why it did. Events that become certain then are added.
+func (a *answer) finish(engines engine.Finish) (finish chat.Finish) {
 	switch {
 	case a.matcher.found != "":
 		finish = chat.FinishStop
 	case a.parser != nil && a.parser.Over():
-		return a.events, chat.FinishToolCalls
-	case e.Finish != "":
+		return chat.FinishToolCalls
+	case engines != "":
 		a.flush()
 		finish = chat.FinishLength
-		if e.Finish == engine.FinishStop || a.matcher.found != "" {
+		if engines == engine.FinishStop || a.matcher.found != "" {
 			finish = chat.FinishStop
 		}
 	}
@@ -69,7 +83,7 @@ func (a *answer) read(e engine.Event, ends []int32) (events []chat.Event, finish
 			finish = chat.FinishToolCalls
 		}
 	}
-	return a.events, finish
+	return finish
 }
 
 // control takes a control token that means something to the parser. No stop string and no code point goes over it.

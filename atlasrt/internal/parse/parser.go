@@ -19,6 +19,7 @@ type Config struct {
 	Thinking  bool        // the prompt ended within thoughts
 	Tools     *Tools      // how calls are written; nil: calls are not looked for
 	Declared  []chat.Tool // that may be called: what calls another is text
+	AnyTool   bool        // whatever is called may be
 	OneCall   bool        // the answer is over after its first call
 
 	// Control tells whether a text is a control token of the tokenizer; nil: none is. Such a mark counts only where the model gave

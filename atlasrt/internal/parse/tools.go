@@ -42,7 +42,7 @@ func ToolFormats() (names []string) {
 
 // begin begins a call, now that its name is known. Where the request has no such tool, what is read remains text.
 func (s *scanner) begin(name string) {
-	s.known = slices.ContainsFunc(s.config.Declared, func(t chat.Tool) bool { return t.Name == name })
+	s.known = s.config.AnyTool || slices.ContainsFunc(s.config.Declared, func(t chat.Tool) bool { return t.Name == name })
 	if !s.known {
 		return
 	}
