@@ -50,31 +50,32 @@ func (f answerFlags) Validate() error {
 	return err
 }
 
+const kwargsFlag = "--default-chat-template-kwargs"
+
 // variables are those that --default-chat-template-kwargs sets.
 func (f answerFlags) variables() (*jsontree.Object, error) {
-	const flag = "--default-chat-template-kwargs"
 	if f.DefaultChatTemplateKwargs == "" {
 		return nil, nil
 	}
 	tree, err := jsontree.Decode([]byte(f.DefaultChatTemplateKwargs), jsontree.Limits{})
 	if err != nil {
-		return nil, fmt.Errorf(`%s: %w (write an object, such as {"enable_thinking": false})`, flag, err)
+		return nil, fmt.Errorf(`%s: %w (write an object, such as {"enable_thinking": false})`, kwargsFlag, err)
 	}
 	o, ok := tree.(*jsontree.Object)
 	if !ok {
-		return nil, fmt.Errorf(`%s is %s (write an object, such as {"enable_thinking": false})`, flag, tree.Kind())
+		return nil, fmt.Errorf(`%s is %s (write an object, such as {"enable_thinking": false})`, kwargsFlag, tree.Kind())
 	}
 	for name, value := range o.All() {
 		if !chat.Settable(name) {
-			return nil, fmt.Errorf("%s sets %q, which is not for variables to set", flag, name)
+			return nil, fmt.Errorf("%s sets %q, which is not for variables to set", kwargsFlag, name)
 		}
 		_, isBool := value.(jsontree.Bool)
 		_, isText := value.(jsontree.String)
 		if (name == "enable_thinking" || name == "thinking") && !isBool {
-			return nil, fmt.Errorf("%s: %s must be true or false", flag, name)
+			return nil, fmt.Errorf("%s: %s must be true or false", kwargsFlag, name)
 		}
 		if name == "reasoning_effort" && !isText {
-			return nil, fmt.Errorf("%s: %s must be a string, such as \"high\" or \"none\"", flag, name)
+			return nil, fmt.Errorf("%s: %s must be a string, such as \"high\" or \"none\"", kwargsFlag, name)
 		}
 	}
 	return o, nil
@@ -83,7 +84,7 @@ func (f answerFlags) variables() (*jsontree.Object, error) {
 // operator is what flags and the file of --model-facts say, what counts most first.
 func (f answerFlags) operator() ([]instance.Facts, error) {
 	given := func(name string) string { return strings.TrimPrefix(name, "auto") }
-	flags := instance.Facts{From: "flag", Operator: true, Tools: given(f.ToolCallParser), Reasoning: given(f.ReasoningParser)}
+	thinks := instance.Facts{From: kwargsFlag, Operator: true}
 	variables, err := f.variables()
 	if err != nil {
 		return nil, err
@@ -92,15 +93,19 @@ func (f answerFlags) operator() ([]instance.Facts, error) {
 		switch v := value.(type) {
 		case jsontree.Bool:
 			if name == "enable_thinking" || name == "thinking" {
-				flags.Thinking = new(bool(v))
+				thinks.Thinking = new(bool(v))
 			}
 		case jsontree.String:
-			if name == "reasoning_effort" && flags.Thinking == nil {
-				flags.Thinking = new(v != "none")
+			if name == "reasoning_effort" && thinks.Thinking == nil {
+				thinks.Thinking = new(v != "none")
 			}
 		}
 	}
-	all := []instance.Facts{flags}
+	all := []instance.Facts{
+		{From: "--tool-call-parser", Operator: true, Tools: given(f.ToolCallParser)},
+		{From: "--reasoning-parser", Operator: true, Reasoning: given(f.ReasoningParser)},
+		thinks,
+	}
 	if f.ModelFacts == "" {
 		return all, nil
 	}

@@ -137,11 +137,11 @@ func TestAnswerFlags(t *testing.T) {
 		want string // format of calls, of thoughts, whether the model thinks, its budget, and top_k
 	}{
 		{nil, "hermes preset qwen3, think preset qwen3, on preset qwen3, no bound default, 20 preset qwen3"},
-		{[]string{"--tool-call-parser", "none", "--reasoning-parser=mistral"}, "none flag, mistral flag, on preset qwen3, no bound default, 20 preset qwen3"},
-		{[]string{"--default-chat-template-kwargs", `{"enable_thinking": false, "other": [1]}`}, "hermes preset qwen3, think preset qwen3, off flag, no bound default, 20 preset qwen3"},
-		{[]string{"--default-chat-template-kwargs", `{"reasoning_effort": "none"}`}, "hermes preset qwen3, think preset qwen3, off flag, no bound default, 20 preset qwen3"},
+		{[]string{"--tool-call-parser", "none", "--reasoning-parser=mistral"}, "none --tool-call-parser, mistral --reasoning-parser, on preset qwen3, no bound default, 20 preset qwen3"},
+		{[]string{"--default-chat-template-kwargs", `{"enable_thinking": false, "other": [1]}`}, "hermes preset qwen3, think preset qwen3, off --default-chat-template-kwargs, no bound default, 20 preset qwen3"},
+		{[]string{"--default-chat-template-kwargs", `{"reasoning_effort": "none"}`}, "hermes preset qwen3, think preset qwen3, off --default-chat-template-kwargs, no bound default, 20 preset qwen3"},
 		{[]string{"--model-facts", file}, "none --model-facts, none --model-facts, on --model-facts, 100 --model-facts, 7 --model-facts"},
-		{[]string{"--model-facts", file, "--tool-call-parser", "hermes"}, "hermes flag, none --model-facts, on --model-facts, 100 --model-facts, 7 --model-facts"},
+		{[]string{"--model-facts", file, "--tool-call-parser", "hermes"}, "hermes --tool-call-parser, none --model-facts, on --model-facts, 100 --model-facts, 7 --model-facts"},
 	}
 	for _, c := range cases {
 		flags, _, err := parseLine(t, append([]string{"serve", "--model", "Qwen3-8B"}, c.args...)...)

@@ -42,11 +42,14 @@ func (f modelFlags) preset(c weights.Checkpoint, text *instance.Text, log *slog.
 // printAnswers shows how conversations are answered and how tokens are drawn where a request says nothing.
 func printAnswers(w io.Writer, text *instance.Text, sampling []instance.Setting) error {
 	err := printSettings(w, "sampling", sampling)
-	if plain := text.PlainSampling(); plain != nil {
-		err = errors.Join(err, printSettings(w, "sampling without thoughts", plain))
-	}
-	if text.Template != nil {
-		err = errors.Join(err, printSettings(w, "conversations", text.Answers()))
+	for _, more := range []struct {
+		title    string
+		settings []instance.Setting
+	}{{"sampling without thoughts", text.PlainSampling()}, {"conversations", text.Answers()}} {
+		if more.settings != nil {
+			_, printed := fmt.Fprintln(w)
+			err = errors.Join(err, printed, printSettings(w, more.title, more.settings))
+		}
 	}
 	return err
 }

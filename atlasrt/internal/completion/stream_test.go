@@ -303,3 +303,26 @@ func TestRequestsToTheEngine(t *testing.T) {
 		t.Errorf("a prompt that fills the context: %v", err)
 	}
 }
+
+// An answer to a request with tools that has no bound of its own gets one.
+func TestToolTokens(t *testing.T) {
+	tool := []chat.Tool{{Name: "f"}}
+	cases := []struct {
+		bound   int
+		options Options
+		want    int
+	}{{0, Options{Tools: tool}, 99}, {7, Options{Tools: tool}, 7}, {7, Options{}, 99}, {7, Options{Tools: tool, MaxTokens: 20}, 20}, {200, Options{Tools: tool}, 99}}
+	for _, c := range cases {
+		e := &scripted{}
+		g := &Generator{Engine: e, Tokenizer: byteTokenizer(t), MaxContext: 100, Vocab: 257, Defaults: sample.Greedy(), ToolTokens: c.bound}
+		c.options.Choices, c.options.LogProbs = 1, -1
+		s, err := g.Start(t.Context(), []Prompt{{Tokens: []int32{'p'}}}, c.options)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.Close()
+		if got := e.requests[0].MaxTokens; got != c.want {
+			t.Errorf("%+v under %d: got %d tokens at most, want %d", c.options, c.bound, got, c.want)
+		}
+	}
+}

@@ -127,25 +127,25 @@ func (t *Text) Answers() []Setting {
 		thinks += " (the template has no switch)"
 	}
 	if t.Policy.NoThinking {
-		thinks, from = "off, whatever requests ask", "flag"
+		thinks, from = "off, whatever requests ask", "--disable-thinking"
 	}
 	budget, budgetFrom := t.budget()
 	closing, closingFrom := t.closing()
 	if closing != "" {
 		closing = strconv.Quote(closing)
 	}
-	all = append(all, Setting{"thinking", thinks, from}, Setting{"thinking budget", count(budget), budgetFrom}, t.flag("most thinking budget", t.Policy.MaxBudget, count(t.Policy.MaxBudget)),
-		Setting{"thoughts are ended by", cmp.Or(closing, NoFormat), closingFrom}, t.flag("tokens kept for the text", t.Policy.Floor, strconv.Itoa(t.Policy.Floor)),
-		t.flag("most tokens with tools", t.Policy.ToolTokens, count(t.Policy.ToolTokens)))
+	all = append(all, Setting{"thinking", thinks, from}, Setting{"thinking budget", count(budget), budgetFrom}, setting("most thinking budget", "--max-thinking-budget", t.Policy.MaxBudget, count(t.Policy.MaxBudget)),
+		Setting{"thoughts are ended by", cmp.Or(closing, NoFormat), closingFrom}, setting("tokens kept for the text", "--thinking-floor", t.Policy.Floor, strconv.Itoa(t.Policy.Floor)),
+		setting("most tokens with tools", "--tool-max-tokens", t.Policy.ToolTokens, count(t.Policy.ToolTokens)))
 	return all
 }
 
-func (t *Text) flag(name string, value int, shown string) Setting {
-	from := "default"
-	if value != 0 {
-		from = "flag"
+// setting is what a flag says; 0 says nothing.
+func setting(name, flag string, value int, shown string) Setting {
+	if value == 0 {
+		flag = "default"
 	}
-	return Setting{name, shown, from}
+	return Setting{name, shown, flag}
 }
 
 // count is a number of tokens of which 0 is no bound.

@@ -125,7 +125,7 @@ func TestLearn(t *testing.T) {
 		{"an end that is no token", []Facts{{From: "preset x", End: []string{"[y]"}}}, Policy{},
 			`hermes (chat template), think (chat template), as the chat template decides (default), no bound (default), no bound (default), "\n</think>\n" (chat template), 0 (default), no bound (default)`, []int32{27}, "preset x: no token of the model is [y]"},
 		{"policy", []Facts{{From: "preset x", Thinking: &yes}}, Policy{NoThinking: true, MaxBudget: 5, Floor: 6, ToolTokens: 7},
-			`hermes (chat template), think (chat template), off, whatever requests ask (flag), no bound (default), 5 (flag), "\n</think>\n" (chat template), 6 (flag), 7 (flag)`, []int32{27}, ""},
+			`hermes (chat template), think (chat template), off, whatever requests ask (--disable-thinking), no bound (default), 5 (--max-thinking-budget), "\n</think>\n" (chat template), 6 (--thinking-floor), 7 (--tool-max-tokens)`, []int32{27}, ""},
 	}
 	for _, c := range cases {
 		text, err := openText(t, `{"eos_token_id": 27}`, weights.Assets{Tokenizer: letters("[m]", "[e]", "[x]"), ChatTemplate: []byte(thinker)})
