@@ -16,7 +16,10 @@ type Request struct {
 	Prompts []Prompt           // texts to go on with; none is empty
 	Special bool               // texts of Prompts get the tokens that the model begins texts with
 
-	StreamUsage bool   // a stream ends with the usage, where the dialect lets the client choose
+	StreamUsage   bool // a stream ends with the usage, where the dialect lets the client choose
+	FunctionCall  bool // a call is shown as clients expect that know functions and no tools
+	HideReasoning bool // thoughts are left out of the answer
+
 	IfPenalised *Error // refuses the request where tokens that were seen are penalised, which the model's defaults may do
 	Unknown     int    // fields that are not known
 }

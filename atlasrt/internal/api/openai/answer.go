@@ -14,6 +14,7 @@ type usage struct {
 	CompletionTokens int           `json:"completion_tokens"`
 	TotalTokens      int           `json:"total_tokens"`
 	PromptDetails    promptDetails `json:"prompt_tokens_details"`
+	OutputDetails    outputDetails `json:"completion_tokens_details"`
 }
 
 // promptDetails says where prompt tokens came from.
@@ -21,8 +22,15 @@ type promptDetails struct {
 	CachedTokens int `json:"cached_tokens"`
 }
 
+// outputDetails says what generated tokens are. None is of a prediction that the client made.
+type outputDetails struct {
+	ReasoningTokens int `json:"reasoning_tokens"`
+	Accepted        int `json:"accepted_prediction_tokens"`
+	Rejected        int `json:"rejected_prediction_tokens"`
+}
+
 func usageOf(u chat.Usage) usage {
-	return usage{u.Prompt, u.Output, u.Prompt + u.Output, promptDetails{u.Cached}}
+	return usage{u.Prompt, u.Output, u.Prompt + u.Output, promptDetails{u.Cached}, outputDetails{ReasoningTokens: u.Reasoning}}
 }
 
 // stream is what both routes say beside events of tokens.

@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/atlas-inference/atlas/atlasrt/internal/api"
@@ -18,6 +19,8 @@ func (Chat) Decode(body []byte, limits api.Limits) (*api.Request, error) {
 	f.chat = true
 	r := f.generation(limits)
 	r.Chat = f.conversation(limits)
+	r.FunctionCall, r.Options.OneCall = f.older(), f.oneCall()
+	r.HideReasoning = f.hidesReasoning()
 	// The newer field wins, but both must make sense.
 	given := f.Integer("max_tokens", &r.Options.MaxTokens)
 	given = f.Integer("max_completion_tokens", &r.Options.MaxTokens) || given
@@ -46,7 +49,7 @@ func (f *fields) chatLogProbs(o *completion.Options) {
 	}
 }
 
-// conversation reads what the template gets to see, and refuses what only a model with tools, media or grammars could do.
+// conversation reads what the template gets to see, and refuses what only a model with media or grammars could do.
 func (f *fields) conversation(limits api.Limits) *chat.Request {
 	r := &chat.Request{AddGenerationPrompt: true}
 	asked := f.Bool("add_generation_prompt", &r.AddGenerationPrompt)
@@ -56,11 +59,11 @@ func (f *fields) conversation(limits api.Limits) *chat.Request {
 	}
 	r.AddGenerationPrompt = r.AddGenerationPrompt && !r.Continue
 	r.Messages = f.messages(limits)
+	r.Tools = f.tools(limits)
 	f.thinking(&r.Thinking)
-	f.templateVariables(&r.Thinking)
-	f.toolUse()
+	f.variables(r)
 	f.Refuse("documents", api.Empty)
-	f.Refuse("response_format", plainFormat)
+	f.format()
 	f.Refuse("modalities", func(v jsontree.Value) bool {
 		l, ok := v.(jsontree.Array)
 		return ok && !slices.ContainsFunc(l, func(v jsontree.Value) bool { return !api.IsText("text")(v) })
@@ -74,57 +77,18 @@ func (f *fields) conversation(limits api.Limits) *chat.Request {
 	return r
 }
 
-// toolUse refuses tools, unless tool_choice says that none may be called: then the model does not get to see them either.
-func (f *fields) toolUse() {
-	uses := []struct{ tools, choice string }{{"tools", "tool_choice"}, {"functions", "function_call"}} // the second are the older names
-	for _, use := range uses {
-		choice := f.Take(use.choice)
-		off := choice != nil && api.IsText("none")(choice)
-		if f.Refuse(use.tools, func(v jsontree.Value) bool { _, list := v.(jsontree.Array); return api.Empty(v) || off && list }); choice != nil && !off && !api.IsText("auto")(choice) {
-			f.Fail(api.Unsupported(use.choice, "%s must be none or auto: this server does not call tools.", use.choice))
-		}
-	}
-	var parallel bool
-	f.Bool("parallel_tool_calls", &parallel) // there are no calls to make
-}
-
-// plainFormat is the response_format that asks for nothing.
-func plainFormat(v jsontree.Value) bool {
-	d, ok := v.(*jsontree.Object)
-	if !ok {
-		return false
-	}
-	format, _ := d.Get("type")
-	return api.IsText("text")(format)
-}
-
-// thinking reads what servers call the thoughts of a model; an effort of none turns them off where the template can.
-func (f *fields) thinking(t *chat.Thinking) {
-	for _, name := range []string{"enable_thinking", "thinking"} {
-		var on bool
-		if f.Bool(name, &on) {
-			t.On = &on
-		}
-	}
-	var effort string
-	if f.Enum("reasoning_effort", &effort, "none", "minimal", "low", "medium", "high", "xhigh", "max"); effort == "none" {
-		t.On = new(false)
-	}
-	if effort != "" {
-		t.Effort = effort
-	}
-}
-
-// templateVariables reads chat_template_kwargs. Only these names: a template trusts its variables.
-func (f *fields) templateVariables(t *chat.Thinking) {
-	d := f.Dict("chat_template_kwargs")
+// format refuses answers that would be held to a grammar.
+func (f *fields) format() {
+	d := f.Dict("response_format")
 	if d == nil {
 		return
 	}
-	v := f.inner(d, "chat_template_kwargs")
-	v.thinking(t)
-	for key := range v.Rest() {
-		v.Fail(api.Unsupported("chat_template_kwargs", "chat_template_kwargs sets %q; a request may set enable_thinking, thinking and reasoning_effort.", api.Clip(key, 100)))
+	kind := ""
+	o := f.inner(d, "response_format")
+	if o.Text("type", &kind); kind == "" {
+		o.Invalid("type", "is required")
 	}
-	f.Fail(v.Err())
+	if f.Fail(o.Err()); kind != "text" {
+		f.Fail(api.NeedsGrammar("response_format", fmt.Sprintf("response_format of type %q", api.Clip(kind, 40))))
+	}
 }

@@ -38,14 +38,17 @@ var foreign = []struct {
 	{"encoder_repetition_penalty", api.IsNumber(1)}, {"guidance_scale", api.IsNumber(1)}, {"negative_prompt", api.IsText("")}, {"penalty_alpha", api.IsNumber(0)}, {"do_sample", api.IsTrue},
 
 	{"custom_logit_processor", api.Never}, {"logits_processor", api.Never}, {"stop_regex", api.AnyOf(api.Empty, api.IsText(""))}, {"no_stop_trim", api.IsFalse}, {"token_healing", api.IsFalse}, {"watermark", api.IsFalse},
-	{"repetition_decay", api.IsNumber(0)}, {"cfg_scale", api.IsNumber(1)}, {"t_max_predict_ms", api.IsNumber(0, -1)}, {"thinking_budget", api.IsNumber(-1)}, {"reasoning_budget", api.IsNumber(-1)}, {"thinking_budget_tokens", api.IsNumber(-1)},
+	{"repetition_decay", api.IsNumber(0)}, {"cfg_scale", api.IsNumber(1)}, {"t_max_predict_ms", api.IsNumber(0, -1)},
+
+	// How thoughts and calls are shown, which is always apart from the text.
+	{"separate_reasoning", api.IsTrue}, {"stream_reasoning", api.IsTrue}, {"parse_tool_calls", api.IsTrue},
+	{"reasoning_format", api.AnyOf(api.IsText("auto"), api.IsText("deepseek"))},
 
 	// Searches that weigh whole answers.
 	{"use_beam_search", api.IsFalse}, {"num_beams", api.IsNumber(1)}, {"length_penalty", api.IsNumber(1)}, {"early_stopping", api.IsFalse},
 
 	// Fields of ollama's own routes, which do nothing on these.
 	{"options", api.EmptyObject},
-	{"think", api.Never},
 }
 
 // otherNames are what other servers call fields of ours. Clients of many servers send both, so the same value under both is fine.

@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -55,8 +56,7 @@ func (f *fields) message() chat.Message {
 	if f.Text("tool_call_id", &m.ToolCallID); m.Role == "tool" && m.ToolCallID == "" {
 		f.Invalid("tool_call_id", "is required in a message of role tool")
 	}
-	f.Text("reasoning", &m.Reasoning)
-	f.Text("reasoning_content", &m.Reasoning)
+	m.Reasoning = f.reasoning()
 	m.ToolCalls = f.toolCalls()
 	f.olderCall(&m)
 	m.Content = f.content()
@@ -74,6 +74,23 @@ func (f *fields) message() chat.Message {
 		m.Extra.Set(key, value)
 	}
 	return m
+}
+
+// reasoning reads the thoughts of an earlier turn, under each name that clients send them back with. The first that is not
+// empty counts.
+func (f *fields) reasoning() string {
+	var old, short, details string
+	f.Text("reasoning_content", &old)
+	f.Text("reasoning", &short)
+	for i, item := range f.List("reasoning_details") { // OpenRouter's; what is encrypted says nothing to us
+		f.entry("reasoning_details", i, item, func(detail *fields, _ *jsontree.Object) {
+			text, summary := "", ""
+			detail.Text("text", &text)
+			detail.Text("summary", &summary)
+			details += cmp.Or(text, summary)
+		})
+	}
+	return cmp.Or(old, short, details)
 }
 
 // content reads a text, or parts of one: what this server reads of parts is text, and several are joined by line breaks.
@@ -117,7 +134,7 @@ func (f *fields) textPart() string {
 	case "input_text", "output_text": // the Responses API's names
 		field = "text"
 	default:
-		f.Fail(api.Unsupported(f.Path("type"), "%s is %q; this server reads parts of type text only.", f.Path("type"), api.Clip(kind, 40)))
+		f.Fail(api.Unsupported(f.Path("type"), "%s is %q; this server reads parts of type text only, leave out others.", f.Path("type"), api.Clip(kind, 40)))
 	}
 	if !f.Text(field, &text) {
 		f.Invalid(field, "is required")

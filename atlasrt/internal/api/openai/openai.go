@@ -11,7 +11,29 @@ import (
 )
 
 // Chat is the dialect of POST /v1/chat/completions.
-type Chat struct{ problems }
+type Chat struct {
+	problems
+	Reasoning ReasoningField // that answers have thoughts in
+}
+
+// ReasoningField is where an answer has the thoughts of the model, on which clients do not agree.
+type ReasoningField string
+
+// Fields of a message, and of the pieces of a stream. The zero value is both.
+const (
+	ReasoningBoth    ReasoningField = "both"
+	ReasoningContent ReasoningField = "reasoning_content" // DeepSeek's
+	ReasoningShort   ReasoningField = "reasoning"         // OpenRouter's
+)
+
+// names are the fields.
+func (r ReasoningField) names() []string {
+	switch r {
+	case ReasoningContent, ReasoningShort:
+		return []string{string(r)}
+	}
+	return []string{string(ReasoningContent), string(ReasoningShort)}
+}
 
 // Text is the dialect of POST /v1/completions.
 type Text struct{ problems }

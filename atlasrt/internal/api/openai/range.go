@@ -31,6 +31,11 @@ var (
 		{Name: "max_tokens", Low: 1, High: api.MostTokens, Whole: true},
 		{Name: "max_completion_tokens", Low: 1, High: api.MostTokens, Whole: true},
 		{Name: "top_logprobs", Low: 0, High: 20, Whole: true},
+		{Name: "thinking_budget", Low: -1, High: api.MostTokens, Whole: true}, // -1 is no bound, here and below
+		{Name: "thinking_token_budget", Low: -1, High: api.MostTokens, Whole: true},
+		{Name: "reasoning_budget", Low: -1, High: api.MostTokens, Whole: true},
+		{Name: "thinking_budget_tokens", Low: -1, High: api.MostTokens, Whole: true},
+		{Name: "budget_tokens", Low: 0, High: api.MostTokens, Whole: true}, // of thinking
 	})
 	textRanges = slices.Concat(sharedRanges, []api.Range{
 		{Name: "max_tokens", Low: 0, High: api.MostTokens, Whole: true}, // 0 only scores the prompt

@@ -34,6 +34,7 @@ type ranged struct {
 func TestRanges(t *testing.T) {
 	with := map[string]string{"top_logprobs": `"logprobs":true,`} // what a field needs beside it
 	shapes := map[string]string{"logit_bias": `{"5":%s}`}
+	outer := map[string]string{"budget_tokens": "thinking"} // the object that a field lies in
 	type row struct {
 		api.Range
 		route int
@@ -78,11 +79,18 @@ func TestRanges(t *testing.T) {
 			cases[9].value = "1"
 		}
 		route := routes[r.route]
+		path := r.Name
 		decodeWith := func(fields string) error { return decode(route.dialect, `{`+route.least+`,`+fields+`}`).err }
+		if object, ok := outer[r.Name]; ok {
+			path = object + "." + r.Name
+			decodeWith = func(fields string) error {
+				return decode(route.dialect, `{`+route.least+`,"`+object+`":{`+fields+`}}`).err
+			}
+		}
 		for _, c := range cases {
 			err := decodeWith(fmt.Sprintf(`%s"%s":`+shape, with[r.Name], r.Name, c.value))
 			e, bad := errors.AsType[*api.Error](err)
-			if c.ok && err != nil && !(r.Name == "n_predict" && c.value == "0") || !c.ok && (!bad || e.Kind != api.KindInvalid || e.Field != r.Name) {
+			if c.ok && err != nil && !(r.Name == "n_predict" && c.value == "0") || !c.ok && (!bad || e.Kind != api.KindInvalid || e.Field != path) {
 				t.Errorf("route %s, %s of %.40s: got %+v, want accepted %v", route.name, r.Name, c.value, err, c.ok)
 			}
 		}
@@ -126,11 +134,11 @@ func TestForeignFields(t *testing.T) {
 		{`"penalize_nl":false,"presence_penalty":1`, "penalize_nl"}, {`"n_probs":3`, "n_probs"}, {`"min_keep":1`, "min_keep"}, {`"samplers":["top_k"]`, "samplers"},
 		{`"length_penalty":0.5`, "length_penalty"}, {`"early_stopping":true`, "early_stopping"}, {`"use_beam_search":true`, "use_beam_search"}, {`"no_repeat_ngram_size":2`, "no_repeat_ngram_size"},
 		{`"epsilon_cutoff":1`, "epsilon_cutoff"}, {`"eta_cutoff":1`, "eta_cutoff"}, {`"banned_tokens":[1]`, "banned_tokens"}, {`"custom_token_bans":"1,2"`, "custom_token_bans"},
-		{`"options":{"num_ctx":1}`, "options"}, {`"format":"json"`, "format"}, {`"think":true`, "think"}, {`"xtc_probability":"0"`, "xtc_probability"},
+		{`"options":{"num_ctx":1}`, "options"}, {`"format":"json"`, "format"}, {`"xtc_probability":"0"`, "xtc_probability"},
 		{`"max_new_tokens":5`, "max_new_tokens"}, {`"max_tokens":5,"max_new_tokens":6`, "max_new_tokens"}, {`"num_predict":5`, "num_predict"}, {`"max_output_tokens":5`, "max_output_tokens"}, {`"min_new_tokens":1`, "min_new_tokens"},
 		{`"stopping_strings":["a"]`, "stopping_strings"}, {`"stop":"b","stop_sequences":["a"]`, "stop_sequences"}, {`"rep_pen":1.2`, "rep_pen"}, {`"sampler_seed":1`, "sampler_seed"},
 		{`"repetition_penalty_range":1024,"frequency_penalty":1`, "repetition_penalty_range"}, {`"repetition_context_size":20,"repetition_penalty":1.1`, "repetition_context_size"}, {`"rep_pen_range":"all"`, "rep_pen_range"},
-		{`"custom_logit_processor":"x"`, "custom_logit_processor"}, {`"t_max_predict_ms":100`, "t_max_predict_ms"}, {`"thinking_budget":100`, "thinking_budget"}, {`"add_bos_token":false`, "add_bos_token"},
+		{`"custom_logit_processor":"x"`, "custom_logit_processor"}, {`"t_max_predict_ms":100`, "t_max_predict_ms"}, {`"separate_reasoning":false`, "separate_reasoning"}, {`"reasoning_format":"none"`, "reasoning_format"}, {`"add_bos_token":false`, "add_bos_token"},
 		{`"return_token_ids":true`, "return_token_ids"}, {`"logit_bias":[[1,2]]`, "logit_bias"}, {`"guided_json":{}`, "guided_json"}, {`"structural_tag":{}`, "structural_tag"}, {`"do_sample":false`, "do_sample"}, {`"dry_base":1e400`, "dry_base"},
 	}
 	for _, route := range routes {

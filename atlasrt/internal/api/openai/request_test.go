@@ -96,8 +96,6 @@ func TestChatRefuses(t *testing.T) {
 		{body(`,"reasoning_effort":"huge"`), "reasoning_effort", valid}, {body(`,"cache_salt":""`), "cache_salt", valid},
 		{body(`,"chat_template_kwargs":{"messages":[]}`), "chat_template_kwargs", unsupported}, {body(`,"chat_template_kwargs":{"thinking":1}`), "chat_template_kwargs.thinking", valid},
 
-		{body(`,"tools":[{"type":"function"}]`), "tools", unsupported}, {body(`,"tools":[{"type":"function"}],"tool_choice":"auto"`), "tools", unsupported}, {body(`,"tools":7,"tool_choice":"none"`), "tools", unsupported},
-		{body(`,"functions":[{}],"tool_choice":"none"`), "functions", unsupported}, {body(`,"tool_choice":{"type":"function","function":{"name":"f"}}`), "tool_choice", unsupported}, {body(`,"tool_choice":"required"`), "tool_choice", unsupported}, {body(`,"functions":[{}]`), "functions", unsupported},
 		{body(`,"response_format":{"type":"json_object"}`), "response_format", unsupported}, {body(`,"modalities":["text","audio"]`), "modalities", unsupported},
 		{body(`,"audio":{}`), "audio", unsupported}, {body(`,"prompt_embeds":"AA=="`), "prompt_embeds", unsupported}, {body(`,"image_embeds":[]`), "image_embeds", unsupported},
 		{body(`,"suffix":"x"`), "suffix", unsupported}, {body(`,"guided_json":{}`), "guided_json", unsupported}, {body(`,"bad_words":["x"]`), "bad_words", unsupported},
@@ -174,6 +172,7 @@ func TestTextRequests(t *testing.T) {
 		{`"prompt":""`, "prompt", ""}, {`"prompt":[]`, "prompt", ""}, {`"prompt":[[]]`, "prompt", ""}, {`"prompt":[""]`, "prompt", ""},
 		{`"prompt":null`, "prompt", ""}, {`"suffix":""`, "prompt", ""}, {`"prompt":[1,"a"]`, "prompt", ""}, {`"prompt":[1000]`, "prompt", ""}, {`"prompt":[true]`, "prompt", ""},
 		{`"prompt":"x","logprobs":6`, "logprobs", ""}, {`"prompt":"x","max_tokens":-1`, "max_tokens", ""}, {`"prompt":"x","suffix":"y"`, "suffix", ""},
+		{`"prompt":"x","think":true`, "think", ""}, {`"prompt":"x","thinking_budget":9`, "thinking_budget", ""}, {`"prompt":"x","response_format":{"type":"json_object"}`, "response_format", ""},
 		{`"prompt":"x","n":3,"best_of":20`, "best_of", ""}, {`"prompt":"x","stream":true,"echo":true,"logprobs":1,"n":2`, "n", ""},
 		{`"prompt":[` + strings.Repeat(`"a",`, 128) + `"a"]`, "prompt", ""},
 	}

@@ -32,7 +32,11 @@ func (Text) Decode(body []byte, limits api.Limits) (*api.Request, error) {
 		f.Fail(api.Unsupported("n", "n must be 1 in a stream with echo and logprobs."))
 	}
 	f.Refuse("suffix", api.IsText(""))
-	f.Refuse("response_format", plainFormat)
+	f.format()
+	for _, name := range budgets {
+		f.Refuse(name, api.IsNumber(-1))
+	}
+	f.Refuse("think", api.Never)
 	r.Unknown = f.Unknown()
 	return r, f.Failure()
 }

@@ -22,7 +22,7 @@ type TokenizeRequest struct {
 
 // DecodeTokenize reads a tokenize request. Errors are *api.Error.
 func DecodeTokenize(body []byte, limits api.Limits) (*TokenizeRequest, error) {
-	f, err := readObject(body, nil)
+	f, err := readObject(body, chatRanges)
 	if err != nil {
 		return nil, err
 	}
