@@ -192,6 +192,10 @@ func FuzzChatRequest(f *testing.F) {
 		"", "null", "[]", body(""), body(`,"stop":["a"],"logit_bias":{"1":1},"n":2,"seed":-1,"stream":true,"stream_options":{"include_usage":true}`),
 		body(`,"chat_template_kwargs":{"thinking":true},"tools":[],"response_format":{"type":"text"}`), body(`,"temperature":1e-400,"top_p":-0.0`),
 		`{"model":"m","messages":[{"role":"assistant","content":null,"tool_calls":[{"id":"1","type":"function","function":{"name":"f","arguments":"{}"}}]},{"role":"tool","tool_call_id":"1","content":"x"}]}`,
+		body(twoTools + `,"tool_choice":{"type":"allowed_tools","allowed_tools":{"mode":"auto","tools":[{"type":"function","function":{"name":"g"}}]}},"parallel_tool_calls":false`),
+		body(`,"functions":[{"name":"f"}],"function_call":{"name":"f"}`), body(twoTools + `,"tool_choice":{"type":"function","function":{"name":"f"}}`),
+		body(`,"thinking":{"type":"enabled","budget_tokens":9},"reasoning":{"effort":"low","max_tokens":9,"exclude":true},"think":"high"`),
+		`{"messages":[{"role":"assistant","content":[{"type":"image_url"}],"reasoning_details":[{"text":"a"}]}]}`,
 		`{"model":"m","prompt":[[1,2],"a"],"echo":true,"logprobs":0}`, `{"tokens":[1,2]}`, `{"content":"x","with_pieces":true}`,
 	} {
 		f.Add([]byte(seed))
@@ -215,7 +219,8 @@ func FuzzChatRequest(f *testing.F) {
 		chat := decode(Chat{}, string(body))
 		if check(chat.err) {
 			o := chat.Options
-			if len(chat.Chat.Messages) == 0 || o.Choices < 1 || o.Choices > limits.Choices || o.MaxTokens < 0 || o.Sampling.Over(sample.Defaults()).Validate(vocab) != nil || len(o.Stop) > limits.Stops {
+			if len(chat.Chat.Messages) == 0 || o.Choices < 1 || o.Choices > limits.Choices || o.MaxTokens < 0 || o.Sampling.Over(sample.Defaults()).Validate(vocab) != nil || len(o.Stop) > limits.Stops ||
+				len(chat.Chat.Tools) > limits.Tools || chat.FunctionCall && !o.OneCall || chat.Chat.Thinking.Budget != nil && *chat.Chat.Thinking.Budget < 1 {
 				t.Errorf("%q: accepted as %+v", body, chat.Request)
 			}
 		}
