@@ -17,6 +17,7 @@ import (
 
 	"golang.org/x/term"
 
+	"github.com/atlas-inference/atlas/atlasrt/internal/api/openai"
 	"github.com/atlas-inference/atlas/atlasrt/internal/engine"
 	"github.com/atlas-inference/atlas/atlasrt/internal/instance"
 	"github.com/atlas-inference/atlas/atlasrt/internal/server"
@@ -42,12 +43,14 @@ type serveCommand struct {
 	Drain       time.Duration `help:"Time that running requests have to end after SIGTERM." default:"30s"`
 	NoSharing   bool          `help:"Never take a prompt's beginning from the cache."`
 	CacheTokens int           `help:"Tokens that the cache keeps before it takes memory that was never used; 0: twice the context on a CPU, on a GPU all that was planned."`
+	Reasoning   string        `name:"reasoning-field" help:"Where chat completions have the thoughts of a model: reasoning_content, reasoning, or both with the same text." enum:"both,reasoning_content,reasoning" default:"both"`
+	Dump        string        `help:"File to append requests and answers to, of all APIs, as one JSON object a line: all that users and the model say, but no keys." type:"path" placeholder:"FILE"`
 	logFlags
 }
 
 // Run implements the command: it ends after SIGINT or SIGTERM, or when the device is lost, once running requests have ended. The port is
 // taken first, and answers that the model is not ready until it is.
-func (c *serveCommand) Run() error {
+func (c *serveCommand) Run() (err error) {
 	signalled, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	context.AfterFunc(signalled, stop) // so that a second signal ends the process at once
@@ -55,6 +58,13 @@ func (c *serveCommand) Run() error {
 	config, err := c.config(log)
 	if err != nil {
 		return err
+	}
+	if c.Dump != "" {
+		if config.Dump, err = server.OpenDump(c.Dump, log); err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, config.Dump.Close()) }()
+		log.Warn("requests and answers are written to a file", "dump", c.Dump)
 	}
 	gate, err := server.NewGate(config.Limits, log)
 	if err != nil {
@@ -109,7 +119,7 @@ func (c *serveCommand) config(log *slog.Logger) (server.Config, error) {
 	names := c.names()
 	config := server.Config{
 		Addr: c.address(), Keys: keys, Hosts: c.Hosts, Origins: c.CORSOrigin, Model: server.Model{Name: names[0], Aliases: names[1:]},
-		Version: ownVersion(), Log: log, Limits: server.Limits{BodyBytes: body, RequestTime: c.Timeout, Drain: max(c.Drain, 1)}, // 0 would be the default, not at once
+		Reasoning: openai.ReasoningField(c.Reasoning), Version: ownVersion(), Log: log, Limits: server.Limits{BodyBytes: body, RequestTime: c.Timeout, Drain: max(c.Drain, 1)}, // 0 would be the default, not at once
 	}
 	return config, config.Check()
 }

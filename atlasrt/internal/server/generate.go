@@ -26,15 +26,24 @@ type exchange struct {
 	prompts []completion.Prompt
 }
 
-// generate answers a request of a dialect: it is decoded, its model is found, its options are held against the model, and its
-// prompts are made.
+// generate answers a request of a dialect.
 func (s *Server) generate(c *gin.Context, d api.Dialect) {
+	entryOf(c).record = s.config.Dump.begin()
+	if x := s.exchange(c, d); x != nil {
+		s.serve(c, x)
+	}
+}
+
+// exchange takes a request of a dialect in: it is decoded, its model is found, its options are held against the model, and its
+// prompts are made. Where that fails the client is told so, and there is none.
+func (s *Server) exchange(c *gin.Context, d api.Dialect) *exchange {
 	b, err := s.body(c)
 	if err != nil {
 		s.end(c, err)
-		return
+		return nil
 	}
 	defer b.leave()
+	entryOf(c).record.request(b.text)
 	x := &exchange{dialect: d, arrived: time.Now()}
 	x.request, err = d.Decode(b.text, s.request)
 	if err == nil {
@@ -44,9 +53,9 @@ func (s *Server) generate(c *gin.Context, d api.Dialect) {
 	b.leave()
 	if err != nil {
 		s.end(c, err)
-		return
+		return nil
 	}
-	s.serve(c, x)
+	return x
 }
 
 // prepare completes a request by what its model knows.

@@ -16,7 +16,7 @@ import (
 // Which routes need a key, and what counts as one (T111, T112).
 func TestKeys(t *testing.T) {
 	r := newRig(t, answering, func(c *Config) { c.Keys = []string{"first", "second"} })
-	for _, route := range table() {
+	for _, route := range table(&Config{}) {
 		path := strings.Replace(route.path, "*id", "tiny", 1)
 		for _, c := range []struct {
 			authorization string

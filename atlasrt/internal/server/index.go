@@ -30,7 +30,7 @@ func (s *Server) index(c *gin.Context) {
 			i.Models = append(i.Models, m.ID)
 		}
 	}
-	for _, r := range table() {
+	for _, r := range table(&s.config) {
 		if r.path != "/" {
 			i.Routes = append(i.Routes, r.method+" "+strings.Replace(r.path, "*id", "{id}", 1))
 		}
@@ -79,7 +79,7 @@ func nearRoute(path string) string {
 		return ""
 	}
 	best, distance := "", 3 // letters that may differ, plus one
-	for _, r := range table() {
+	for _, r := range table(&Config{}) {
 		if r.path == "/" || strings.Contains(r.path, "*") {
 			continue
 		}

@@ -19,6 +19,8 @@ import (
 type entry struct {
 	failure string // kind of the error; empty: none
 
+	record *record // for the dump; nil: the request is in none
+
 	answer api.Answer // that was begun, or nil
 	model  string     // empty: no answer was begun
 	usage  chat.Usage
@@ -42,6 +44,7 @@ func (s *Server) observe(c *gin.Context) {
 	start, e := time.Now(), &entry{}
 	c.Set(entryKey, e)
 	c.Next()
+	s.config.Dump.end(c, e)
 	level, route := slog.LevelInfo, c.FullPath()
 	method := knownMethod(c.Request.Method)
 	switch {

@@ -14,8 +14,8 @@ import (
 type route struct {
 	method, path string
 	access       access
-	dialect      api.Dialect                 // of a route that answers requests for text, or
-	handle       func(*Server, *gin.Context) // what another one does; its errors are OpenAI's
+	dialect      api.Dialect                 // in which requests and errors are; nil: errors are OpenAI's
+	handle       func(*Server, *gin.Context) // what it does; nil: it answers requests of the dialect
 }
 
 // access says who may use a route.
@@ -27,18 +27,21 @@ const (
 	probe               // everybody, under any name of a host: for load balancers
 )
 
-// table is every route that there is.
-func table() []route {
+// table is every route that there is. Beside each that answers requests of a dialect is one that shows their prompts.
+func table(c *Config) []route {
 	const get, post = http.MethodGet, http.MethodPost
-	return []route{
-		{post, "/v1/chat/completions", keyed, openai.Chat{}, nil},
+	chat := openai.Chat{Reasoning: c.Reasoning}
+	routes := []route{
+		{post, "/v1/chat/completions", keyed, chat, nil},
 		{post, "/v1/completions", keyed, openai.Text{}, nil},
 		{get, "/v1/models", keyed, nil, (*Server).listModels},
 		{get, "/v1/models/*id", keyed, nil, (*Server).showModel},
-		{post, "/chat/completions", keyed, openai.Chat{}, nil},
+		{post, "/chat/completions", keyed, chat, nil},
 		{post, "/completions", keyed, openai.Text{}, nil},
 		{get, "/models", keyed, nil, (*Server).listModels},
 		{get, "/models/*id", keyed, nil, (*Server).showModel},
+		{post, "/render", keyed, chat, renders(chat)},
+		{post, "/apply-template", keyed, chat, (*Server).applyTemplate},
 		{post, "/tokenize", keyed, nil, (*Server).tokenize},
 		{post, "/detokenize", keyed, nil, (*Server).detokenize},
 		{get, "/health", probe, nil, (*Server).ready},
@@ -50,11 +53,17 @@ func table() []route {
 		{get, "/version", keyed, nil, (*Server).version},
 		{get, "/", open, nil, (*Server).index},
 	}
+	for _, r := range routes {
+		if r.handle == nil {
+			routes = append(routes, route{r.method, r.path + "/render", r.access, r.dialect, renders(r.dialect)})
+		}
+	}
+	return routes
 }
 
 // serve answers a request of the route.
 func (r *route) serve(s *Server, c *gin.Context) {
-	if r.dialect != nil {
+	if r.handle == nil {
 		s.generate(c, r.dialect)
 		return
 	}
@@ -69,13 +78,13 @@ func (s *Server) routes() *gin.Engine {
 	router.ForwardedByClientIP = false
 	access := map[string]access{}
 	s.errors = map[string]api.Errors{}
-	for _, r := range table() {
+	for _, r := range table(&s.config) {
 		if access[r.path] = r.access; r.dialect != nil {
 			s.errors[r.path] = r.dialect
 		}
 	}
 	router.Use(s.identify, s.observe, s.recover, s.checkHost(access), s.crossOrigin, s.authorize(access))
-	for _, r := range table() {
+	for _, r := range table(&s.config) {
 		router.Handle(r.method, r.path, func(c *gin.Context) { r.serve(s, c) })
 		if r.method == http.MethodGet {
 			router.Handle(http.MethodHead, r.path, func(c *gin.Context) { r.serve(s, c) })

@@ -36,6 +36,9 @@ type Config struct {
 
 	Model Model // must be given; see Check
 
+	Reasoning openai.ReasoningField // in which chat completions have thoughts; both
+	Dump      *Dump                 // takes all requests for answers, and the answers; nil: none does
+
 	Version string       // that GET /version shows; "unknown"
 	Log     *slog.Logger // one line for each request, without its contents; nobody
 	Ready   func()       // called once requests are taken; nil: nothing

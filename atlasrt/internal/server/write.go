@@ -31,6 +31,7 @@ func (s *Server) write(c *gin.Context, status int, contentType string, body []by
 	s.setWriteDeadline(c, s.limits.WriteTime)
 	c.Header("Content-Length", strconv.Itoa(len(body)))
 	c.Header("X-Content-Type-Options", "nosniff")
+	entryOf(c).record.sent(body)
 	c.Data(status, contentType, body)
 }
 
@@ -47,6 +48,7 @@ func (s *Server) startEvents(c *gin.Context) error {
 // send writes events and lets them go out at once.
 func (s *Server) send(c *gin.Context, events []byte) error {
 	s.setWriteDeadline(c, s.limits.WriteTime)
+	entryOf(c).record.sent(events)
 	if _, err := c.Writer.Write(events); err != nil {
 		return err
 	}

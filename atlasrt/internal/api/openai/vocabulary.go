@@ -6,6 +6,7 @@ import (
 
 	"github.com/atlas-inference/atlas/atlasrt/internal/api"
 	"github.com/atlas-inference/atlas/atlasrt/internal/chat"
+	"github.com/atlas-inference/atlas/atlasrt/internal/completion"
 	"github.com/atlas-inference/atlas/atlasrt/internal/jsontree"
 )
 
@@ -121,4 +122,28 @@ func DetokenizeBody(text string) []byte {
 	b := jsontree.AppendString([]byte(`{"prompt":`), text)
 	b = append(b, `,"content":`...)
 	return append(jsontree.AppendString(b, text), '}')
+}
+
+// RenderBody shows prompts as the model would get them: one, or several in an array. context is of the model.
+func RenderBody(prompts []completion.Prompt, context int) []byte {
+	type rendered struct {
+		Prompt   string  `json:"prompt"`
+		Tokens   []int32 `json:"tokens"`
+		Count    int     `json:"count"`
+		Context  int     `json:"max_model_len"`
+		Thinking bool    `json:"thinking"`
+	}
+	all := make([]rendered, len(prompts))
+	for i, p := range prompts {
+		all[i] = rendered{p.Text, p.Tokens, len(p.Tokens), context, p.Thinking}
+	}
+	if len(all) == 1 {
+		return appendJSON(nil, all[0])
+	}
+	return appendJSON(nil, all)
+}
+
+// TemplateBody is the answer of llama.cpp's POST /apply-template.
+func TemplateBody(prompt string) []byte {
+	return append(jsontree.AppendString([]byte(`{"prompt":`), prompt), '}')
 }

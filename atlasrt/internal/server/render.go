@@ -1,0 +1,35 @@
+package server
+
+import (
+	"github.com/gin-gonic/gin"
+
+	"github.com/atlas-inference/atlas/atlasrt/internal/api"
+	"github.com/atlas-inference/atlas/atlasrt/internal/api/openai"
+	"github.com/atlas-inference/atlas/atlasrt/internal/completion"
+)
+
+// renders shows the prompts that the model would get of a request of a dialect, which is not answered.
+func renders(d api.Dialect) func(*Server, *gin.Context) {
+	return func(s *Server, c *gin.Context) {
+		if x := s.exchange(c, d); x != nil {
+			s.write(c, 200, jsonType, openai.RenderBody(x.shown(), x.model.Generator.MaxContext))
+		}
+	}
+}
+
+// applyTemplate answers POST /apply-template: the text of a prompt alone.
+func (s *Server) applyTemplate(c *gin.Context) {
+	if x := s.exchange(c, openai.Chat{}); x != nil {
+		s.write(c, 200, jsonType, openai.TemplateBody(x.shown()[0].Text))
+	}
+}
+
+// shown are the prompts with their texts: those that came as tokens have none of their own.
+func (x *exchange) shown() []completion.Prompt {
+	for i := range x.prompts {
+		if p := &x.prompts[i]; p.Text == "" {
+			p.Text = x.model.Generator.Tokenizer.Decode(p.Tokens, false)
+		}
+	}
+	return x.prompts
+}
