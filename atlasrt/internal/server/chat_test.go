@@ -46,7 +46,7 @@ func TestChatAnswersAsAWhole(t *testing.T) {
 }
 
 // The shape of a stream, with and without usage (T047).
-func TestChatStreams(t *testing.T) {
+func TestT047ChatStreams(t *testing.T) {
 	r := newRig(t, answering, nil)
 	for _, usage := range []bool{false, true} {
 		options := ""
@@ -91,7 +91,7 @@ func TestChatStreams(t *testing.T) {
 }
 
 // Streams say what whole answers say, whatever spans tokens: texts, reasons, log-probabilities and usage (T046, T049–T052).
-func TestStreamsEqualWholeAnswers(t *testing.T) {
+func TestT049StreamsEqualWholeAnswers(t *testing.T) {
 	texts := []string{"", "a", "plain text", "wörld 👩🏽‍💻 漢字 \u00e9e\u0301", "\xf0\x9f half", "stop here STOP and more", "aaaab", "quote \" back \\ line\nbreak \u2028 \x01"}
 	options := []string{``, `,"stop":"STOP"`, `,"stop":["aab","STOPX"]`, `,"max_tokens":3`, `,"n":3`, `,"logprobs":true,"top_logprobs":2`, `,"n":2,"stop":["e"],"logprobs":true`}
 	var text string
@@ -140,7 +140,7 @@ func TestStreamsEqualWholeAnswers(t *testing.T) {
 }
 
 // A stop string never shows, in part or whole, and what merely began like one does (T050, T051).
-func TestStopStrings(t *testing.T) {
+func TestT050StopStrings(t *testing.T) {
 	cases := []struct{ text, stop, want, finish string }{
 		{"one two", `"two"`, "one ", "stop"},
 		{"one tw", `"two"`, "one tw", "stop"},
@@ -160,7 +160,7 @@ func TestStopStrings(t *testing.T) {
 }
 
 // What the client wrote reaches the engine, and what it left out is the checkpoint's (T028, T032, T033).
-func TestSamplingReachesTheEngine(t *testing.T) {
+func TestT032SamplingReachesTheEngine(t *testing.T) {
 	r := newRig(t, answering, func(c *Config) {
 		c.Model.Generator.Defaults = sample.Params{TopP: 0.9, Temperature: 0.6, RepetitionPenalty: 1, TopK: 20}
 	})
@@ -197,7 +197,7 @@ func TestSamplingReachesTheEngine(t *testing.T) {
 	}
 }
 
-func TestContextLength(t *testing.T) {
+func TestT074ContextLength(t *testing.T) {
 	r := newRig(t, answering, nil)
 	cases := []struct {
 		length, status int
@@ -252,7 +252,7 @@ func TestMaxTokensAreCountedWithinTheContext(t *testing.T) {
 }
 
 // An engine's errors, before and after the first byte (T062).
-func TestEngineErrors(t *testing.T) {
+func TestT062EngineErrors(t *testing.T) {
 	var answer reply
 	r := newRig(t, func(engine.Request) reply { return answer }, nil)
 	cases := []struct {
@@ -288,7 +288,7 @@ func TestEngineErrors(t *testing.T) {
 }
 
 // A stream that has nothing to say yet keeps its connection open (T063).
-func TestStreamsPing(t *testing.T) {
+func TestT063StreamsPing(t *testing.T) {
 	r := newRig(t, func(engine.Request) reply { return reply{text: "late", wait: 100 * time.Millisecond} }, func(c *Config) { c.Limits.PingTime = 10 * time.Millisecond })
 	got := r.post("/v1/chat/completions", `{"model":"tiny","messages":[{"role":"user","content":"hi"}],"stream":true}`)
 	if n := strings.Count(got.body, ": ping\n\n"); n < 3 || !strings.HasPrefix(got.body, ": ping") {

@@ -54,7 +54,7 @@ func TestCompletions(t *testing.T) {
 }
 
 // A prompt that is too long is blamed by its field's name here.
-func TestCompletionTooLong(t *testing.T) {
+func TestT074CompletionTooLong(t *testing.T) {
 	r := newRig(t, answering, nil)
 	got := r.post("/v1/completions", fmt.Sprintf(`{"model":"tiny","prompt":%q}`, strings.Repeat("x", maxContext)))
 	if d := object(t, got.body); got.status != 400 || at(d, "error", "code") != "context_length_exceeded" || at(d, "error", "param") != "prompt" {

@@ -31,7 +31,7 @@ type ranged struct {
 }
 
 // Every row of the table, on each of its routes: its ends, what lies beyond them, and values of other kinds.
-func TestRanges(t *testing.T) {
+func TestT028Ranges(t *testing.T) {
 	with := map[string]string{"top_logprobs": `"logprobs":true,`} // what a field needs beside it
 	shapes := map[string]string{"logit_bias": `{"5":%s}`}
 	outer := map[string]string{"budget_tokens": "thinking"} // the object that a field lies in

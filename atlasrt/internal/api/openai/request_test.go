@@ -38,7 +38,10 @@ func decode(d api.Dialect, text string) decoded {
 	return decoded{r, err}
 }
 
-// Bodies that are refused, and the field that is blamed (T019–T023, T025, T028, T030–T034, T036, T039–T045).
+// refusal is a body, the field that is blamed, and the code.
+type refusal struct{ body, param, code string }
+
+// Bodies that are refused.
 func TestChatRefuses(t *testing.T) {
 	many := func(n int, item string) string { return strings.TrimSuffix(strings.Repeat(item+",", n), ",") }
 	biases := make([]string, 1025)
@@ -46,72 +49,117 @@ func TestChatRefuses(t *testing.T) {
 		biases[i] = fmt.Sprintf(`"%d":1`, i)
 	}
 	const valid, unsupported, none = "invalid_value", "unsupported_parameter", ""
-	cases := []struct{ body, param, code string }{
-		{``, "", none}, {`null`, "", none}, {`[]`, "", none}, {`"x"`, "", none}, {`{"model":"m"`, "", none}, {body("") + "x", "", none},
-		{strings.Repeat("[", 100_000), "", none},
-		{strings.Repeat(`{"a":`, 65) + "1" + strings.Repeat("}", 65), "", none},
-		{`{"a":[` + many(250_001, "1") + `]}`, "", none},
-		{body(`,"model":"m"`), "", none},
-		{body(`,"mod\u0065l":"m"`), "", none},
-		{"{\"model\":\"\xff\"}", "", none},
-		{body(`,"temperature":NaN`), "", none},
-
-		{`{"model":1,"messages":[]}`, "model", valid},
-
-		{`{"model":"m"}`, "messages", valid}, {`{"model":"m","messages":[]}`, "messages", valid},
-		{`{"model":"m","messages":"hi"}`, "messages", valid}, {`{"model":"m","messages":[null]}`, "messages[0]", valid},
-		{`{"model":"m","messages":[{"role":"god","content":""}]}`, "messages[0].role", valid},
-		{`{"model":"m","messages":[{"content":""}]}`, "messages[0].role", valid},
-		{`{"model":"m","messages":[{"role":"user","content":7}]}`, "messages[0].content", valid}, {`{"model":"m","messages":[{"role":"user"}]}`, "messages[0].content", valid},
-		{`{"model":"m","messages":[{"role":"user","content":[7]}]}`, "messages[0].content[0]", valid}, {`{"model":"m","messages":[{"role":"user","content":[{"text":"x"}]}]}`, "messages[0].content[0].type", valid},
-		{`{"model":"m","messages":[{"role":"user","content":[{"type":"text"}]}]}`, "messages[0].content[0].text", valid},
-		{`{"model":"m","messages":[{"role":"assistant","tool_calls":5}]}`, "messages[0].tool_calls", valid}, {`{"model":"m","messages":[{"role":"assistant","tool_calls":[{}]}]}`, "messages[0].tool_calls[0].function", valid},
-		{`{"model":"m","messages":[{"role":"assistant","tool_calls":[{"function":{}}]}]}`, "messages[0].tool_calls[0].function.name", valid},
-		{`{"model":"m","messages":[{"role":"assistant","tool_calls":[{"function":{"name":"f","arguments":7}}]}]}`, "messages[0].tool_calls[0].function.arguments", valid},
-		{body(`,"continue_final_message":true,"add_generation_prompt":true`), "continue_final_message", valid}, {body(`,"continue_final_message":1`), "continue_final_message", valid},
-		{`{"model":"m","messages":[{"role":"user","content":null}]}`, "messages[0].content", valid},
-		{`{"model":"m","messages":[{"role":"assistant","content":null}]}`, "messages[0].content", valid},
-		{`{"model":"m","messages":[{"role":"tool","content":"1"}]}`, "messages[0].tool_call_id", valid},
-		{`{"model":"m","messages":[{"role":"user","content":[{"type":"image_url","image_url":{"url":"x"}}]}]}`, "messages[0].content[0].type", unsupported},
-		{`{"model":"m","messages":[{"role":"user","content":[{"type":"text","text":1}]}]}`, "messages[0].content[0].text", valid},
-		{`{"model":"m","messages":[` + many(10_001, `{"role":"user","content":""}`) + `]}`, "messages", valid},
-
-		{body(`,"n":9`), "n", valid}, {body(`,"n":1000000000`), "n", valid},
-		{body(`,"repeat_penalty":1.1,"repetition_penalty":1.2`), "repeat_penalty", valid}, {body(`,"n_predict":5,"max_tokens":6`), "n_predict", valid}, {body(`,"n_predict":0`), "n_predict", valid},
-		{body(`,"n":2,"best_of":1`), "best_of", valid}, {body(`,"best_of":2`), "best_of", unsupported},
-		{body(`,"max_completion_tokens":0,"max_tokens":5`), "max_completion_tokens", valid}, {body(`,"max_tokens":5,"min_tokens":6`), "min_tokens", valid},
-
-		{body(`,"top_logprobs":1`), "top_logprobs", valid}, {body(`,"logprobs":1`), "logprobs", valid},
-		{body(`,"logit_bias":{"x":1}`), "logit_bias", valid}, {body(`,"logit_bias":{"01":1}`), "logit_bias", valid}, {body(`,"logit_bias":{"-1":1}`), "logit_bias", valid},
-		{body(`,"logit_bias":{"1000":1}`), "logit_bias", valid}, {body(`,"logit_bias":{"1":101}`), "logit_bias", valid}, {body(`,"logit_bias":{"1":"a"}`), "logit_bias", valid},
-		{body(`,"logit_bias":{` + strings.Join(biases, ",") + `}`), "logit_bias", valid}, {body(`,"logit_bias":[]`), "logit_bias", valid},
-
-		{body(`,"stop":["1","2","3","4","5"]`), "stop", valid}, {body(`,"stop":""`), "stop", valid}, {body(`,"stop":[""]`), "stop", valid}, {body(`,"stop":[1]`), "stop", valid},
-		{body(`,"stop":"` + strings.Repeat("x", 1<<20) + `"`), "stop", valid}, {body(`,"stop_token_ids":[1000]`), "stop_token_ids", valid}, {body(`,"stop_token_ids":[1.5]`), "stop_token_ids", valid},
-		{body(`,"stop_token_ids":[` + many(65, "1") + `]`), "stop_token_ids", valid},
-
-		{body(`,"stream":1`), "stream", valid}, {body(`,"stream_options":{"include_usage":true}`), "stream_options", valid},
-		{body(`,"stream":true,"stream_options":{"include_usage":1}`), "stream_options.include_usage", valid},
-		{body(`,"stream":true,"stream_options":{"include_obfuscation":true}`), "stream_options.include_obfuscation", unsupported},
-		{body(`,"reasoning_effort":"huge"`), "reasoning_effort", valid}, {body(`,"cache_salt":""`), "cache_salt", valid},
-		{body(`,"chat_template_kwargs":{"messages":[]}`), "chat_template_kwargs", unsupported}, {body(`,"chat_template_kwargs":{"thinking":1}`), "chat_template_kwargs.thinking", valid},
-
-		{body(`,"response_format":{"type":"json_object"}`), "response_format", unsupported}, {body(`,"modalities":["text","audio"]`), "modalities", unsupported},
-		{body(`,"audio":{}`), "audio", unsupported}, {body(`,"prompt_embeds":"AA=="`), "prompt_embeds", unsupported}, {body(`,"image_embeds":[]`), "image_embeds", unsupported},
-		{body(`,"suffix":"x"`), "suffix", unsupported}, {body(`,"guided_json":{}`), "guided_json", unsupported}, {body(`,"bad_words":["x"]`), "bad_words", unsupported},
+	rows := []struct {
+		name  string
+		cases []refusal
+	}{
+		{"T019 no object", []refusal{
+			{``, "", none}, {`null`, "", none}, {`[]`, "", none}, {`"x"`, "", none}, {`{"model":"m"`, "", none}, {body("") + "x", "", none},
+		}},
+		{"T020 depth and size", []refusal{
+			{strings.Repeat("[", 100_000), "", none},
+			{strings.Repeat(`{"a":`, 65) + "1" + strings.Repeat("}", 65), "", none},
+			{`{"a":[` + many(250_001, "1") + `]}`, "", none},
+		}},
+		{"T021 duplicate keys", []refusal{
+			{body(`,"model":"m"`), "", none},
+			{body(`,"mod\u0065l":"m"`), "", none},
+		}},
+		{"T022 bytes that are no text", []refusal{
+			{"{\"model\":\"\xff\"}", "", none},
+		}},
+		{"T023 numbers that are none", []refusal{
+			{body(`,"temperature":NaN`), "", none}, {body(`,"seed":1.5`), "seed", valid}, {body(`,"seed":9223372036854775808`), "seed", valid}, {body(`,"max_tokens":"5"`), "max_tokens", valid}, {body(`,"temperature":1e999`), "temperature", valid},
+		}},
+		{"T044 model", []refusal{
+			{`{"model":1,"messages":[]}`, "model", valid},
+		}},
+		{"T025 messages", []refusal{
+			{`{"model":"m"}`, "messages", valid}, {`{"model":"m","messages":[]}`, "messages", valid},
+			{`{"model":"m","messages":"hi"}`, "messages", valid}, {`{"model":"m","messages":[null]}`, "messages[0]", valid},
+			{`{"model":"m","messages":[{"role":"god","content":""}]}`, "messages[0].role", valid},
+			{`{"model":"m","messages":[{"content":""}]}`, "messages[0].role", valid},
+			{`{"model":"m","messages":[{"role":"user","content":7}]}`, "messages[0].content", valid}, {`{"model":"m","messages":[{"role":"user"}]}`, "messages[0].content", valid},
+			{`{"model":"m","messages":[{"role":"user","content":[7]}]}`, "messages[0].content[0]", valid}, {`{"model":"m","messages":[{"role":"user","content":[{"text":"x"}]}]}`, "messages[0].content[0].type", valid},
+			{`{"model":"m","messages":[{"role":"user","content":[{"type":"text"}]}]}`, "messages[0].content[0].text", valid},
+			{`{"model":"m","messages":[{"role":"assistant","tool_calls":5}]}`, "messages[0].tool_calls", valid}, {`{"model":"m","messages":[{"role":"assistant","tool_calls":[{}]}]}`, "messages[0].tool_calls[0].function", valid},
+			{`{"model":"m","messages":[{"role":"assistant","tool_calls":[{"function":{}}]}]}`, "messages[0].tool_calls[0].function.name", valid},
+			{`{"model":"m","messages":[{"role":"assistant","tool_calls":[{"function":{"name":"f","arguments":7}}]}]}`, "messages[0].tool_calls[0].function.arguments", valid},
+			{body(`,"continue_final_message":true,"add_generation_prompt":true`), "continue_final_message", valid}, {body(`,"continue_final_message":1`), "continue_final_message", valid},
+			{`{"model":"m","messages":[{"role":"user","content":null}]}`, "messages[0].content", valid},
+			{`{"model":"m","messages":[{"role":"assistant","content":null}]}`, "messages[0].content", valid},
+			{`{"model":"m","messages":[{"role":"tool","content":"1"}]}`, "messages[0].tool_call_id", valid},
+			{`{"model":"m","messages":[{"role":"user","content":[{"type":"image_url","image_url":{"url":"x"}}]}]}`, "messages[0].content[0].type", unsupported},
+			{`{"model":"m","messages":[{"role":"user","content":[{"type":"text","text":1}]}]}`, "messages[0].content[0].text", valid},
+		}},
+		{"T027 many messages", []refusal{
+			{`{"model":"m","messages":[` + many(100_000, `{"role":"user","content":""}`) + `]}`, "", none}, // of too many values
+			{`{"model":"m","messages":[` + many(10_001, `{"role":"user","content":""}`) + `]}`, "messages", valid},
+		}},
+		{"T030 choices", []refusal{
+			{body(`,"n":0`), "n", valid}, {body(`,"n":-1`), "n", valid}, {body(`,"n":9`), "n", valid}, {body(`,"n":129`), "n", valid}, {body(`,"n":2147483648`), "n", valid}, {body(`,"n":1000000000`), "n", valid},
+		}},
+		{"other names", []refusal{
+			{body(`,"repeat_penalty":1.1,"repetition_penalty":1.2`), "repeat_penalty", valid}, {body(`,"n_predict":5,"max_tokens":6`), "n_predict", valid}, {body(`,"n_predict":0`), "n_predict", valid},
+		}},
+		{"T031 best_of", []refusal{
+			{body(`,"n":2,"best_of":1`), "best_of", valid}, {body(`,"best_of":2`), "best_of", unsupported},
+		}},
+		{"T032 max_tokens", []refusal{
+			{body(`,"max_tokens":0`), "max_tokens", valid}, {body(`,"max_tokens":-1`), "max_tokens", valid},
+			{body(`,"max_completion_tokens":0,"max_tokens":5`), "max_completion_tokens", valid}, {body(`,"max_tokens":5,"min_tokens":6`), "min_tokens", valid},
+		}},
+		{"T033 negative numbers", []refusal{
+			{body(`,"top_k":-2`), "top_k", valid}, {body(`,"min_tokens":-1`), "min_tokens", valid}, {body(`,"repeat_last_n":-2`), "repeat_last_n", unsupported},
+		}},
+		{"T034 logprobs", []refusal{
+			{body(`,"logprobs":true,"top_logprobs":21`), "top_logprobs", valid}, {body(`,"top_logprobs":1`), "top_logprobs", valid}, {body(`,"logprobs":1`), "logprobs", valid},
+		}},
+		{"T036 logit_bias", []refusal{
+			{body(`,"logit_bias":{"x":1}`), "logit_bias", valid}, {body(`,"logit_bias":{"01":1}`), "logit_bias", valid}, {body(`,"logit_bias":{"-1":1}`), "logit_bias", valid},
+			{body(`,"logit_bias":{"1000":1}`), "logit_bias", valid}, {body(`,"logit_bias":{"1":101}`), "logit_bias", valid}, {body(`,"logit_bias":{"1":"a"}`), "logit_bias", valid},
+			{body(`,"logit_bias":{` + strings.Join(biases, ",") + `}`), "logit_bias", valid}, {body(`,"logit_bias":[]`), "logit_bias", valid},
+		}},
+		{"T039 stop", []refusal{
+			{body(`,"stop":["1","2","3","4","5"]`), "stop", valid}, {body(`,"stop":""`), "stop", valid}, {body(`,"stop":[""]`), "stop", valid}, {body(`,"stop":[1]`), "stop", valid},
+			{body(`,"stop":"` + strings.Repeat("x", 1<<20) + `"`), "stop", valid}, {body(`,"stop_token_ids":[1.5]`), "stop_token_ids", valid},
+			{body(`,"stop_token_ids":[` + many(65, "1") + `]`), "stop_token_ids", valid},
+		}},
+		{"T037 tokens beyond the logits", []refusal{
+			{body(`,"stop_token_ids":[1000]`), "stop_token_ids", valid}, {body(`,"logit_bias":{"1000":1}`), "logit_bias", valid}, {body(`,"bad_words":["x"]`), "bad_words", unsupported},
+		}},
+		{"streams and templates", []refusal{
+			{body(`,"stream":1`), "stream", valid}, {body(`,"stream_options":{"include_usage":true}`), "stream_options", valid},
+			{body(`,"stream":true,"stream_options":{"include_usage":1}`), "stream_options.include_usage", valid},
+			{body(`,"stream":true,"stream_options":{"include_obfuscation":true}`), "stream_options.include_obfuscation", unsupported},
+			{body(`,"reasoning_effort":"huge"`), "reasoning_effort", valid}, {body(`,"cache_salt":""`), "cache_salt", valid},
+			{body(`,"chat_template_kwargs":{"messages":[]}`), "chat_template_kwargs", unsupported}, {body(`,"chat_template_kwargs":{"thinking":1}`), "chat_template_kwargs.thinking", valid},
+		}},
+		{"what is not honoured", []refusal{
+			{body(`,"response_format":{"type":"json_object"}`), "response_format", unsupported}, {body(`,"modalities":["text","audio"]`), "modalities", unsupported},
+			{body(`,"audio":{}`), "audio", unsupported},
+			{body(`,"suffix":"x"`), "suffix", unsupported}, {body(`,"guided_json":{}`), "guided_json", unsupported}, {body(`,"bad_words":["x"]`), "bad_words", unsupported},
+		}},
+		{"T045 tensors", []refusal{
+			{body(`,"prompt_embeds":"AA=="`), "prompt_embeds", unsupported}, {body(`,"image_embeds":[]`), "image_embeds", unsupported}, {body(`,"input_embeds":[[0.5]]`), "input_embeds", unsupported},
+		}},
 	}
-	for _, c := range cases {
-		err := decode(Chat{}, c.body).err
-		e, ok := errors.AsType[*api.Error](err)
-		if !ok {
-			t.Errorf("%.120s: got %+v, want 400 for %q with code %q", c.body, err, c.param, c.code)
-			continue
-		}
-		status, _, body := Chat{}.Problem(e)
-		got := errorOf(t, body)
-		if status != 400 || got.Param != c.param || got.Code != c.code || got.Message == "" || len(got.Message) > 400 {
-			t.Errorf("%.120s: got %d %s, want 400 for %q with code %q", c.body, status, body, c.param, c.code)
-		}
+	for _, row := range rows {
+		t.Run(row.name, func(t *testing.T) {
+			for _, c := range row.cases {
+				err := decode(Chat{}, c.body).err
+				e, ok := errors.AsType[*api.Error](err)
+				if !ok {
+					t.Errorf("%.120s: got %+v, want 400 for %q with code %q", c.body, err, c.param, c.code)
+					continue
+				}
+				status, _, body := Chat{}.Problem(e)
+				got := errorOf(t, body)
+				if status != 400 || got.Param != c.param || got.Code != c.code || got.Message == "" || len(got.Message) > 400 {
+					t.Errorf("%.120s: got %d %s, want 400 for %q with code %q", c.body, status, body, c.param, c.code)
+				}
+			}
+		})
 	}
 }
 
@@ -127,8 +175,8 @@ func errorOf(t *testing.T, body []byte) errorBody {
 	return b.Error
 }
 
-// Fields that are null, harmless, or not known (T024, T028).
-func TestChatAccepts(t *testing.T) {
+// Fields that are null, harmless, or not known.
+func TestT024ChatAccepts(t *testing.T) {
 	cases := []struct {
 		more    string
 		unknown int
@@ -154,15 +202,15 @@ func TestChatAccepts(t *testing.T) {
 	}
 }
 
-func TestPartsBecomeText(t *testing.T) {
-	r := decode(Chat{}, `{"model":"m","messages":[{"role":"user","content":[{"type":"text","text":"a"},{"type":"text","text":"b \ud800"}]}]}`)
-	if r.err != nil || r.Chat.Messages[0].Content.Text != "a\nb \ufffd" || r.Chat.Messages[0].Content.Parts != nil {
+func TestT022PartsBecomeText(t *testing.T) {
+	r := decode(Chat{}, `{"model":"m","messages":[{"role":"user","content":[{"type":"text","text":"a"},{"type":"text","text":"b \ud800\u0000"}]}]}`)
+	if r.err != nil || r.Chat.Messages[0].Content.Text != "a\nb \ufffd\x00" || r.Chat.Messages[0].Content.Parts != nil {
 		t.Errorf("got %+v, %v", r.Request, r.err)
 	}
 }
 
-// Prompts of completions (T026, T032, T034).
-func TestTextRequests(t *testing.T) {
+// Prompts of completions.
+func TestT026TextRequests(t *testing.T) {
 	cases := []struct{ fields, param, want string }{
 		{`"prompt":"hi"`, "", "[{hi []}]"},
 		{`"prompt":["a","b"]`, "", "[{a []} {b []}]"},
