@@ -18,10 +18,10 @@ func TestRender(t *testing.T) {
 		status        int
 		want          string
 	}{
-		{"/v1/chat/completions/render", chat + `}`, 200, `{"prompt":"\u003c|user|\u003eaé\u003c|assistant|\u003e","tokens":[257,97,195,169,258],"count":5,"max_model_len":200,"thinking":false}`},
+		{"/v1/chat/completions/render", chat + `}`, 200, `{"prompt":"<|user|>aé<|assistant|>","tokens":[257,97,195,169,258],"count":5,"max_model_len":200,"thinking":false}`},
 		{"/chat/completions/render", chat + `,"stream":true}`, 200, `"count":5`}, {"/render", chat + `,"temperature":0}`, 200, `"count":5`},
 		{"/v1/completions/render", `{"prompt":"ab"}`, 200, `{"prompt":"ab","tokens":[97,98],"count":2,"max_model_len":200,"thinking":false}`},
-		{"/v1/completions/render", `{"prompt":[[97],[98,257]]}`, 200, `[{"prompt":"a","tokens":[97],"count":1,"max_model_len":200,"thinking":false},{"prompt":"b\u003c|user|\u003e",`},
+		{"/v1/completions/render", `{"prompt":[[97],[98,257]]}`, 200, `[{"prompt":"a","tokens":[97],"count":1,"max_model_len":200,"thinking":false},{"prompt":"b<|user|>",`},
 		{"/apply-template", chat + `}`, 200, `{"prompt":"<|user|>aé<|assistant|>"}`},
 		{"/render", `{"messages":[{"role":"user","content":"` + strings.Repeat("x", 300) + `"}]}`, 200, `"count":302`}, // no room for an answer, but shown
 		{"/render", `{"messages":[{"role":"user","content":"` + strings.Repeat("x", 500) + `"}]}`, 400, "context_length_exceeded"},

@@ -3,6 +3,7 @@
 package openai
 
 import (
+	"bytes"
 	"encoding/json"
 
 	"github.com/atlas-inference/atlas/atlasrt/internal/api"
@@ -91,11 +92,14 @@ func appendOptional(b []byte, text string) []byte {
 	return jsontree.AppendString(b, text)
 }
 
-// appendJSON appends what encoding/json makes of a value of this package, which always works.
+// appendJSON appends what encoding/json makes of a value of this package, which always works. Texts are written as streams write
+// them: browsers never read them as HTML.
 func appendJSON[T any](b []byte, v T) []byte {
-	text, err := json.Marshal(v)
-	if err != nil {
+	text := bytes.NewBuffer(b)
+	encoder := json.NewEncoder(text)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(v); err != nil {
 		panic("BUG: " + err.Error())
 	}
-	return append(b, text...)
+	return bytes.TrimSuffix(text.Bytes(), []byte("\n"))
 }

@@ -115,7 +115,7 @@ func TestToolDefinitions(t *testing.T) {
 }
 
 // A result needs the id of its call. Whether that call is there is not asked: agents cut the beginnings of long conversations
-// off, and templates show a result wherever it stands.
+// off. The template shows the result where it stands, or package chat refuses it.
 func TestT042ToolResults(t *testing.T) {
 	conversation := func(messages string) string { return `{"messages":[` + messages + `]}` }
 	const user, call, result = `{"role":"user","content":"u"}`, `{"role":"assistant","content":null,"tool_calls":[{"id":"1","type":"function","function":{"name":"f","arguments":"{}"}}]}`, `{"role":"tool","tool_call_id":"1","content":"r"}`
