@@ -42,6 +42,7 @@ var rules = map[string]string{
 	"atlasrt/internal/completion":    "atlasrt/internal/engine atlasrt/internal/chat atlasrt/internal/parse atlasrt/internal/tokenizer atlasrt/internal/option atlasrt/internal/sample",
 	"atlasrt/internal/api":           "atlasrt/internal/completion atlasrt/internal/chat atlasrt/internal/jsontree atlasrt/internal/option",
 	"atlasrt/internal/api/openai":    "atlasrt/internal/api atlasrt/internal/completion atlasrt/internal/chat atlasrt/internal/jsontree atlasrt/internal/option atlasrt/internal/sample",
+	"atlasrt/internal/api/anthropic": "atlasrt/internal/api atlasrt/internal/completion atlasrt/internal/chat atlasrt/internal/jsontree atlasrt/internal/option",
 	"atlasrt/internal/server":        "atlasrt/internal/api atlasrt/internal/completion atlasrt/internal/engine atlasrt/internal/chat atlasrt/internal/tokenizer atlasrt/internal/metrics atlasrt/internal/option atlasrt/internal/halfclose",
 	"atlasrt/internal/halfclose":     "",
 	"atlasrt/internal/metrics":       "atlasrt/internal/engine",

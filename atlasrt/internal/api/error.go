@@ -67,6 +67,8 @@ type Error struct {
 	Message string // sentences; empty for KindTooLong, which each dialect words itself
 	Count   Count  // of KindTooLong
 
+	RequestID string // as the response names its request, for dialects that repeat it; empty: not known
+
 	Hit        Limit // the limit that was hit; not shown
 	RetryAfter int   // seconds; 0: says nothing
 	Final      bool  // the same request would fail again, whatever the status suggests

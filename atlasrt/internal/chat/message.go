@@ -9,6 +9,7 @@ import (
 // Request is what a conversation asks of a template, whatever dialect it came in.
 type Request struct {
 	Messages            []Message      // in order
+	Names               []string       // what the client's request calls each message; nil: messages[0] and so on
 	Tools               []Tool         // that the model may call
 	Documents           jsontree.Array // for templates with retrieval, or nil
 	AddGenerationPrompt bool           // the prompt ends with the beginning of an assistant's turn

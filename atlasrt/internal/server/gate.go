@@ -17,7 +17,6 @@ import (
 	"golang.org/x/net/netutil"
 
 	"github.com/atlas-inference/atlas/atlasrt/internal/api"
-	"github.com/atlas-inference/atlas/atlasrt/internal/api/openai"
 	"github.com/atlas-inference/atlas/atlasrt/internal/halfclose"
 )
 
@@ -129,9 +128,9 @@ func (g *Gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(g.limits.WriteTime))
-	status, body := loading(plainPath(r.URL.Path))
 	header := w.Header()
-	header.Set(requestID, newID("req_"))
+	nameResponse(header, r)
+	status, body := loading(r, header.Get(requestID))
 	header.Set("Content-Type", jsonType)
 	header.Set("Content-Length", strconv.Itoa(len(body)))
 	header.Set("X-Content-Type-Options", "nosniff")
@@ -142,15 +141,15 @@ func (g *Gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(body)
 }
 
-// loading is what a path answers while there is no server: the process lives, and nothing else works.
-func loading(path string) (status int, body []byte) {
-	switch path {
+// loading is what a request gets while there is no server: the process lives, and nothing else works.
+func loading(r *http.Request, id string) (status int, body []byte) {
+	switch plainPath(r.URL.Path) {
 	case "/livez", "/live":
 		return http.StatusOK, []byte(healthy)
 	case "/health", "/readyz", "/ready":
 		return http.StatusServiceUnavailable, unavailable("loading", "Loading model")
 	}
-	e := &api.Error{Kind: api.KindLoading, Message: "The model is still being loaded; try again later."}
-	status, _, body = openai.Chat{}.Problem(e)
+	e := &api.Error{Kind: api.KindLoading, RequestID: id, Message: "The model is still being loaded; try again later."}
+	status, _, body = errorsOf(r).Problem(e)
 	return status, body
 }

@@ -24,6 +24,7 @@ type exchange struct {
 	model   *Model
 	name    string // of the model, as the client wrote it or, where it wrote none, the model's own
 	prompts []completion.Prompt
+	counts  bool // the prompts are only counted
 }
 
 // generate answers a request of a dialect.
@@ -75,8 +76,15 @@ func (s *Server) prepare(ctx context.Context, x *exchange) (err error) {
 	if sampling := &x.request.Options.Sampling; sampling.Seed == nil {
 		sampling.Seed = new(randomSeed())
 	}
-	x.prompts, err = x.model.prompts(ctx, x.request, x.inputField())
+	limit := x.model.mostCounted()
+	if x.counts {
+		limit = s.limits.CountTokens
+	}
+	x.prompts, err = x.model.prompts(ctx, x.request, x.inputField(), limit)
 	if long, ok := errors.AsType[*tokenizer.TooLong](err); ok {
+		if x.counts {
+			return tooMany(x.inputField(), long)
+		}
 		return tooLong(x.dialect, api.Count{Tokens: long.AtLeast, AtLeast: true, Limit: x.model.Generator.MaxContext})
 	}
 	return err

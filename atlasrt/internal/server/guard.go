@@ -6,7 +6,9 @@ import (
 	"crypto/subtle"
 	"encoding/hex"
 	"fmt"
+	"net/http"
 	"runtime/debug"
+	"slices"
 	"strings"
 
 	"github.com/gin-gonic/gin"
@@ -26,7 +28,7 @@ func newID(prefix string) string {
 
 // identify gives the response its id, and bounds how long it may take to write whatever comes.
 func (s *Server) identify(c *gin.Context) {
-	c.Header(requestID, newID("req_"))
+	nameResponse(c.Writer.Header(), c.Request)
 	s.setWriteDeadline(c, s.limits.RequestTime+s.limits.BodyTime+s.limits.WriteTime)
 }
 
@@ -40,7 +42,7 @@ func (s *Server) recover(c *gin.Context) {
 		s.log.Error("a request panicked", "id", c.Writer.Header().Get(requestID), "type", fmt.Sprintf("%T", value), "stack", string(debug.Stack()))
 		s.metrics.Rejected(metrics.Panic)
 		entryOf(c).failure = string(metrics.Panic)
-		e := &api.Error{Kind: api.KindInternal, Message: "The server failed to answer this request."}
+		e := named(c, &api.Error{Kind: api.KindInternal, Message: "The server failed to answer this request."})
 		if !c.Writer.Written() {
 			status, _, body := s.dialect(c).Problem(e)
 			s.write(c, status, jsonType, body)
@@ -55,26 +57,43 @@ func (s *Server) recover(c *gin.Context) {
 // authorize asks for a key on keyed routes, also on those that do not exist.
 func (s *Server) authorize(to map[string]access) gin.HandlerFunc {
 	return func(c *gin.Context) {
-		if len(s.keys) == 0 || to[c.FullPath()] != keyed || s.authorized(c.Request.Header.Values("Authorization")) {
+		if len(s.keys) == 0 || to[c.FullPath()] != keyed || s.authorized(c.Request.Header) {
 			return
 		}
 		c.Header("WWW-Authenticate", "Bearer")
 		s.fail(c, &api.Error{Kind: api.KindKey,
-			Message: "The API key is missing or wrong; send it as Authorization: Bearer KEY."})
+			Message: "The API key is missing or wrong; send it as Authorization: Bearer KEY, or as x-api-key: KEY."})
 		c.Abort()
 	}
 }
 
 // authorized compares in a time that depends on neither key.
-func (s *Server) authorized(headers []string) bool {
-	if len(headers) != 1 {
-		return false
-	}
-	scheme, key, _ := strings.Cut(headers[0], " ")
-	given := sha256.Sum256([]byte(strings.TrimSpace(key)))
+func (s *Server) authorized(h http.Header) bool {
+	key, ok := givenKey(h)
+	given := sha256.Sum256([]byte(key))
 	match := 0
 	for i := range s.keys {
 		match |= subtle.ConstantTimeCompare(given[:], s.keys[i][:])
 	}
-	return match == 1 && strings.EqualFold(scheme, "bearer")
+	return match == 1 && ok
+}
+
+// givenKey finds the key of a request, which may be in two headers; two that differ are none.
+func givenKey(h http.Header) (key string, ok bool) {
+	bearers, keys := h.Values("Authorization"), h.Values("x-api-key")
+	if len(bearers) > 1 || len(keys) > 1 {
+		return "", false
+	}
+	given := slices.Clone(keys)
+	for _, bearer := range bearers {
+		scheme, key, _ := strings.Cut(bearer, " ")
+		if !strings.EqualFold(scheme, "bearer") {
+			return "", false
+		}
+		given = append(given, strings.TrimSpace(key))
+	}
+	if len(given) == 0 || subtle.ConstantTimeCompare([]byte(given[0]), []byte(given[len(given)-1])) == 0 {
+		return "", false
+	}
+	return given[0], true
 }

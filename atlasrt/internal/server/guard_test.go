@@ -25,7 +25,7 @@ func TestKeys(t *testing.T) {
 			got := r.do(route.method, path, "", "Authorization", c.authorization)
 			if refused := got.status == 401; refused != (!c.ok && route.access == keyed) {
 				t.Errorf("%s %s with %q: %d", route.method, path, c.authorization, got.status)
-			} else if refused && (at(object(t, got.body), "error", "code") != "invalid_api_key" || got.header.Get("WWW-Authenticate") != "Bearer") {
+			} else if refused && (at(object(t, got.body), "error", "type") != "authentication_error" || got.header.Get("WWW-Authenticate") != "Bearer") {
 				t.Errorf("%s %s: %v %s", route.method, path, got.header, got.body)
 			}
 		}

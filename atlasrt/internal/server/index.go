@@ -48,9 +48,9 @@ func (s *Server) index(c *gin.Context) {
 
 func (i *index) text() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s: a server of language models that speaks the OpenAI API.\n", strings.TrimSpace(i.Name+" "+i.Version))
+	fmt.Fprintf(&b, "%s: a server of language models that speaks the OpenAI and the Anthropic API.\n", strings.TrimSpace(i.Name+" "+i.Version))
 	if i.NeedKey {
-		b.WriteString("Requests need a key: Authorization: Bearer KEY\n")
+		b.WriteString("Requests need a key: Authorization: Bearer KEY, or x-api-key: KEY\n")
 	} else {
 		fmt.Fprintf(&b, "Serves %s.\n", strings.Join(i.Models, ", "))
 	}

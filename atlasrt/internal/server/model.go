@@ -57,11 +57,11 @@ func (m *Model) check() error {
 // say how many tokens it has.
 func (m *Model) mostCounted() int { return 2 * m.Generator.MaxContext }
 
-// prompts are the tokens of what a request asks to be answered. The first prompt that has more than mostCounted ends the work with
+// prompts are the tokens of what a request asks to be answered. The first prompt that has more than limit ends the work with
 // a *tokenizer.TooLong.
-func (m *Model) prompts(ctx context.Context, r *api.Request, conversation string) ([]completion.Prompt, error) {
+func (m *Model) prompts(ctx context.Context, r *api.Request, conversation string, limit int) ([]completion.Prompt, error) {
 	if r.Chat != nil {
-		prompt, err := m.render(ctx, r.Chat, conversation, m.mostCounted())
+		prompt, err := m.render(ctx, r.Chat, conversation, limit)
 		return []completion.Prompt{prompt}, err
 	}
 	prompts := make([]completion.Prompt, len(r.Prompts))
@@ -69,7 +69,7 @@ func (m *Model) prompts(ctx context.Context, r *api.Request, conversation string
 		tokens := p.Tokens
 		if tokens == nil {
 			var err error
-			if tokens, err = m.Generator.Encode(ctx, p.Text, r.Special, m.mostCounted()); err != nil {
+			if tokens, err = m.Generator.Encode(ctx, p.Text, r.Special, limit); err != nil {
 				return nil, err
 			}
 		}
@@ -100,6 +100,10 @@ func (m *Model) render(ctx context.Context, r *chat.Request, field string, limit
 		text := err.Error()
 		if e, ok := errors.AsType[*chat.Refusal](err); ok {
 			field = fmt.Sprintf("%s[%d]", field, e.Message)
+			if r.Names != nil {
+				field = r.Names[e.Message]
+				text = field + " " + e.Reason
+			}
 		}
 		return none, api.Invalid(field, "The conversation does not fit the model: %s", strings.ToValidUTF8(text[:min(len(text), maxTemplateError)], ""))
 	}

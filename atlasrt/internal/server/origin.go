@@ -30,7 +30,7 @@ func newOrigins(origins []string) (*cors.Cors, error) {
 		AllowedOrigins:      origins,
 		AllowedMethods:      []string{http.MethodGet, http.MethodHead, http.MethodPost},
 		AllowedHeaders:      []string{"*"}, // clients send many of their own
-		ExposedHeaders:      []string{requestID, "Retry-After", "x-should-retry"},
+		ExposedHeaders:      []string{requestID, plainRequestID, "Retry-After", "x-should-retry"},
 		MaxAge:              preflightSeconds,
 		AllowPrivateNetwork: true,
 	}), nil

@@ -8,7 +8,6 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"github.com/atlas-inference/atlas/atlasrt/internal/api"
-	"github.com/atlas-inference/atlas/atlasrt/internal/api/openai"
 	"github.com/atlas-inference/atlas/atlasrt/internal/completion"
 	"github.com/atlas-inference/atlas/atlasrt/internal/engine"
 	"github.com/atlas-inference/atlas/atlasrt/internal/halfclose"
@@ -30,12 +29,12 @@ const (
 	retryDrain = 5
 )
 
-// dialect is how errors of a request's route are written: as OpenAI's where the route has no dialect.
+// dialect is how errors of a request's route are written: that of the route, or what errorsOf says where it has none.
 func (s *Server) dialect(c *gin.Context) api.Errors {
 	if d, ok := s.errors[c.FullPath()]; ok {
 		return d
 	}
-	return openai.Chat{}
+	return errorsOf(c.Request)
 }
 
 // problem is what a client is told of an error: the one place that knows the errors of all packages.
@@ -67,6 +66,13 @@ func problem(err error, of api.Errors) *api.Error {
 	return &api.Error{Kind: api.KindEngine, Message: "The engine failed while it answered this request."}
 }
 
+// named is an error with the id of its response.
+func named(c *gin.Context, e *api.Error) *api.Error {
+	n := *e
+	n.RequestID = c.Writer.Header().Get(requestID)
+	return &n
+}
+
 // tooLong says that a prompt leaves no room for an answer.
 func tooLong(of api.Errors, count api.Count) *api.Error {
 	return &api.Error{Kind: api.KindTooLong, Field: of.Field(option.Prompt), Hit: api.LimitContext, Count: count}
@@ -75,7 +81,7 @@ func tooLong(of api.Errors, count api.Count) *api.Error {
 // fail answers with an error and counts it. After the first byte of a stream it becomes the last event.
 func (s *Server) fail(c *gin.Context, err error) {
 	dialect := s.dialect(c)
-	e := problem(err, dialect)
+	e := named(c, problem(err, dialect))
 	status, code, body := dialect.Problem(e)
 	s.count(e)
 	entryOf(c).failure = code
@@ -144,7 +150,7 @@ func (s *Server) end(c *gin.Context, err error) {
 	entryOf(c).failure = string(cause)
 	if !c.Writer.Written() { // else net/http says 200 with nothing in it
 		c.Header("Connection", "close")
-		status, _, body := s.dialect(c).Problem(&api.Error{Kind: api.KindClientGone, Message: "The client went away before the answer was there."})
+		status, _, body := s.dialect(c).Problem(named(c, &api.Error{Kind: api.KindClientGone, Message: "The client went away before the answer was there."}))
 		s.write(c, status, jsonType, body)
 	}
 }

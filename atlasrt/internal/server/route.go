@@ -7,6 +7,7 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"github.com/atlas-inference/atlas/atlasrt/internal/api"
+	"github.com/atlas-inference/atlas/atlasrt/internal/api/anthropic"
 	"github.com/atlas-inference/atlas/atlasrt/internal/api/openai"
 )
 
@@ -14,7 +15,7 @@ import (
 type route struct {
 	method, path string
 	access       access
-	dialect      api.Dialect                 // in which requests and errors are; nil: errors are OpenAI's
+	dialect      api.Dialect                 // in which requests and errors are; nil: errors are as errorsOf says
 	handle       func(*Server, *gin.Context) // what it does; nil: it answers requests of the dialect
 }
 
@@ -34,10 +35,14 @@ func table(c *Config) []route {
 	routes := []route{
 		{post, "/v1/chat/completions", keyed, chat, nil},
 		{post, "/v1/completions", keyed, openai.Text{}, nil},
+		{post, "/v1/messages", keyed, anthropic.Messages{}, nil},
+		{post, "/v1/messages/count_tokens", keyed, nil, (*Server).countTokens},
 		{get, "/v1/models", keyed, nil, (*Server).listModels},
 		{get, "/v1/models/*id", keyed, nil, (*Server).showModel},
 		{post, "/chat/completions", keyed, chat, nil},
 		{post, "/completions", keyed, openai.Text{}, nil},
+		{post, "/messages", keyed, anthropic.Messages{}, nil},
+		{post, "/messages/count_tokens", keyed, nil, (*Server).countTokens},
 		{get, "/models", keyed, nil, (*Server).listModels},
 		{get, "/models/*id", keyed, nil, (*Server).showModel},
 		{post, "/render", keyed, chat, renders(chat)},

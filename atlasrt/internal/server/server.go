@@ -29,7 +29,7 @@ import (
 // Config says what is served, and how. Fields without a default must be set.
 type Config struct {
 	Addr  string   // host:port to listen on; "127.0.0.1:8000". An empty host is every interface
-	Keys  []string // any of these opens the API as a Bearer token; none: everybody may come
+	Keys  []string // any of these opens the API, as a Bearer token or as x-api-key; none: everybody may come
 	Hosts []string // names that the Host header may have beside those of this machine, or "*" for all; only looked at where Addr is a loopback address
 
 	Origins []string // of web pages that may use the API from a browser, as scheme://host:port; "*" is all, none is none

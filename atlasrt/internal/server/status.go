@@ -11,17 +11,28 @@ import (
 	"github.com/atlas-inference/atlas/atlasrt/internal/api/openai"
 )
 
-// listModels answers GET /v1/models.
-func (s *Server) listModels(c *gin.Context) { s.write(c, 200, jsonType, openai.ModelsBody(s.models)) }
+// listModels answers GET /v1/models, in the dialect of who asks.
+func (s *Server) listModels(c *gin.Context) {
+	if speaksAnthropic(c.Request) {
+		s.pageModels(c)
+		return
+	}
+	s.write(c, 200, jsonType, openai.ModelsBody(s.models))
+}
 
 // showModel answers GET /v1/models/{id}, where an id may have slashes.
 func (s *Server) showModel(c *gin.Context) {
 	name := strings.TrimPrefix(c.Param("id"), "/")
 	for _, m := range s.models {
-		if m.ID == name {
-			s.write(c, 200, jsonType, m.Body())
-			return
+		if m.ID != name {
+			continue
 		}
+		body := m.Body()
+		if speaksAnthropic(c.Request) {
+			body = anthropicModel(m).Body()
+		}
+		s.write(c, 200, jsonType, body)
+		return
 	}
 	s.fail(c, api.UnknownModel(name))
 }

@@ -40,7 +40,7 @@ func (s *Server) tokenize(c *gin.Context) {
 		tokens = p.Tokens
 	}
 	if e, ok := errors.AsType[*tokenizer.TooLong](err); ok {
-		err = api.TooMuch(api.LimitTokens, field, "%s has at least %d tokens; this route counts up to %d.", field, e.AtLeast, e.Limit)
+		err = tooMany(field, e)
 	}
 	if err != nil {
 		s.end(c, err)

@@ -1,0 +1,101 @@
+package anthropic
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/atlas-inference/atlas/atlasrt/internal/api"
+	"github.com/atlas-inference/atlas/atlasrt/internal/chat"
+	"github.com/atlas-inference/atlas/atlasrt/internal/jsontree"
+)
+
+// blockKinds are the types of blocks that a place takes.
+type blockKinds []string
+
+// Types of blocks by place.
+var (
+	textBlocks      = blockKinds{"text"}
+	userBlocks      = blockKinds{"text", "tool_result", "search_result"}
+	assistantBlocks = blockKinds{"text", "tool_use", "thinking", "redacted_thinking"}
+	resultBlocks    = blockKinds{"text", "search_result", "tool_reference"}
+)
+
+// read reads a text or blocks: texts go to text, blocks of other types to block.
+func read(f *api.Fields, field string, text func(string), block func(kind string, b *api.Fields), kinds blockKinds) {
+	switch v := f.Take(field).(type) {
+	case nil:
+	case jsontree.String:
+		text(string(v))
+	case jsontree.Array:
+		for i, item := range v {
+			name := fmt.Sprintf("%s[%d]", field, i)
+			object, ok := item.(*jsontree.Object)
+			if !ok {
+				f.WrongKind(name, "an object", item)
+				return
+			}
+			b := f.Inner(object, name)
+			switch kind := required(b, "type"); {
+			case b.Err() != nil:
+			case !slices.Contains(kinds, kind):
+				b.Fail(api.Unsupported(b.Path("type"), "%s is %q; the blocks that this server reads here are of type %s.", b.Path("type"), api.Clip(kind, 40), strings.Join(kinds, ", ")))
+			case kind == "text":
+				text(required(b, "text"))
+			default:
+				block(kind, b)
+			}
+			if b.Err() != nil {
+				f.Fail(b.Err())
+				return
+			}
+		}
+	default:
+		f.WrongKind(field, "a string or an array of blocks", v)
+	}
+}
+
+// required reads a text that must be there.
+func required(f *api.Fields, field string) (text string) {
+	if !f.Text(field, &text) {
+		f.Invalid(field, "is required")
+	}
+	return text
+}
+
+// toolUse reads a call that the model made.
+func toolUse(b *api.Fields) chat.ToolCall {
+	call := chat.ToolCall{ID: required(b, "id"), Name: required(b, "name")}
+	input := b.Dict("input")
+	if input == nil {
+		input = jsontree.NewObject()
+	}
+	call.Arguments = string(jsontree.Append(nil, input))
+	return call
+}
+
+// toolResult reads what a call gave. The model is told where that is an error.
+func toolResult(b *api.Fields) chat.Message {
+	m := chat.Message{Role: "tool", ToolCallID: required(b, "tool_use_id")}
+	var texts []string
+	read(b, "content", func(text string) { texts = append(texts, text) }, func(kind string, inner *api.Fields) {
+		if kind == "search_result" {
+			texts = append(texts, searchResult(inner))
+			return
+		}
+		texts = append(texts, required(inner, "tool_name")) // of a tool_reference
+	}, resultBlocks)
+	m.Content.Text = join(texts...)
+	failed := false
+	if b.Bool("is_error", &failed); failed {
+		m.Content.Text = strings.TrimSpace("Error: " + m.Content.Text)
+	}
+	return m
+}
+
+// searchResult reads a text that was found, below its title and where it is from.
+func searchResult(b *api.Fields) string {
+	texts := []string{required(b, "title"), required(b, "source")}
+	read(b, "content", func(text string) { texts = append(texts, text) }, nil, textBlocks)
+	return join(texts...)
+}

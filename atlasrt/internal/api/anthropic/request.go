@@ -1,0 +1,161 @@
+package anthropic
+
+import (
+	"github.com/atlas-inference/atlas/atlasrt/internal/api"
+	"github.com/atlas-inference/atlas/atlasrt/internal/chat"
+	"github.com/atlas-inference/atlas/atlasrt/internal/completion"
+	"github.com/atlas-inference/atlas/atlasrt/internal/jsontree"
+)
+
+// ranges are the numeric fields.
+var ranges = []api.Range{
+	{Name: "max_tokens", Low: 0, High: api.MostTokens, Whole: true}, // 0 only fills the cache
+	{Name: "temperature", Low: 0, High: 1},
+	{Name: "top_p", Low: 0, High: 1},
+	{Name: "top_k", Low: 0, High: api.Most, Whole: true}, // 0 is all
+	{Name: "budget_tokens", Low: 1024, High: api.MostTokens, Whole: true},
+}
+
+// decoder reads a request.
+type decoder struct {
+	*api.Fields
+	limits  api.Limits
+	request *api.Request
+}
+
+// decode reads a request; answered ones must say how many tokens they want.
+func decode(body []byte, limits api.Limits, answered bool) (*api.Request, error) {
+	f, err := api.ReadObject(body, ranges)
+	if err != nil {
+		return nil, err
+	}
+	r := &api.Request{Options: completion.Options{Choices: 1, LogProbs: -1}, Chat: &chat.Request{}}
+	d := &decoder{f, limits, r}
+	d.Text("model", &r.Model)
+	d.Bool("stream", &r.Stream)
+	d.maxTokens(answered)
+	d.sampling()
+	d.stops()
+	d.conversation()
+	d.thinking()
+	d.outputConfig()
+	d.toolUse()
+	d.Ignore("cache_control", "metadata", "service_tier", "speed", "inference_geo", "betas", "diagnostics", "billing_policy",
+		"fallbacks", "fallback_credit_token", "user_profile_id", "workspace_id")
+	d.Refuse("context_management", keepsAll)
+	d.Refuse("mcp_servers", api.Empty)
+	for _, name := range []string{"container", "thread", "compaction"} {
+		d.Refuse(name, api.Never)
+	}
+	r.Unknown += d.Unknown()
+	return r, d.Failure()
+}
+
+// maxTokens reads max_tokens. With 0 the prompt is worked on, so that caches have it, and the answer is empty.
+func (d *decoder) maxTokens(required bool) {
+	n, o := 0, &d.request.Options
+	if given := d.Integer("max_tokens", &n); !given && required {
+		d.Invalid("max_tokens", "is required")
+	} else if given {
+		o.Score = n == 0
+		o.MaxTokens = max(n, 1)
+	}
+}
+
+func (d *decoder) sampling() {
+	p := &d.request.Options.Sampling
+	p.Temperature = d.GivenNumber("temperature")
+	p.TopP = d.GivenNumber("top_p")
+	var topK int
+	if d.Integer("top_k", &topK) {
+		p.TopK = new(int32(topK))
+	}
+}
+
+func (d *decoder) stops() {
+	const field = "stop_sequences"
+	items := d.List(field)
+	if len(items) > d.limits.Stops {
+		d.Fail(api.TooMuch(api.LimitStops, field, "%s has %d entries, at most %d are allowed.", field, len(items), d.limits.Stops))
+		return
+	}
+	for i, item := range items {
+		stop, ok := item.(jsontree.String)
+		switch {
+		case !ok:
+			d.Invalid(field, "must hold strings; entry %d is %s", i, item.Kind())
+		case stop == "":
+			d.Invalid(field, "must not hold an empty string")
+		case len(stop) > d.limits.StopBytes:
+			d.Fail(api.TooMuch(api.LimitStops, field, "%s holds a string of %d bytes, at most %d are allowed.", field, len(stop), d.limits.StopBytes))
+		}
+		d.request.Options.Stop = append(d.request.Options.Stop, string(stop))
+	}
+}
+
+// thinking reads whether the model thinks, for how long, and whether the client gets to see it.
+func (d *decoder) thinking() {
+	object := d.Dict("thinking")
+	if object == nil {
+		return
+	}
+	f, t := d.Inner(object, "thinking"), &d.request.Chat.Thinking
+	var kind, display string
+	f.Enum("type", &kind, "enabled", "adaptive", "disabled")
+	f.Enum("display", &display, "summarized", "omitted")
+	d.request.HideReasoning = display == "omitted"
+	t.On = new(kind != "disabled")
+	budget, most := 0, d.request.Options.MaxTokens
+	switch given := f.Integer("budget_tokens", &budget); {
+	case kind == "":
+		f.Invalid("type", "is required")
+	case kind != "enabled":
+	case !given:
+		f.Invalid("budget_tokens", "is required where thinking is enabled")
+	case most > 0 && budget >= most:
+		f.Invalid("budget_tokens", "is %d, must be less than max_tokens, which is %d", budget, most)
+	default:
+		t.Budget = &budget
+	}
+	d.Fail(f.Err())
+}
+
+func (d *decoder) outputConfig() {
+	const format = "format"
+	if object := d.Dict("output_config"); object != nil {
+		f := d.Inner(object, "output_config")
+		f.Enum("effort", &d.request.Chat.Thinking.Effort, "low", "medium", "high", "xhigh", "max")
+		if f.Take(format) != nil {
+			f.Fail(api.NeedsGrammar(f.Path(format), f.Path(format)))
+		}
+		d.Fail(f.Err())
+	}
+	if d.Take("output_format") != nil { // its older name
+		d.Fail(api.NeedsGrammar("output_format", "output_format"))
+	}
+}
+
+// keepsAll accepts a context_management that leaves the conversation as it is.
+func keepsAll(v jsontree.Value) bool {
+	object, ok := v.(*jsontree.Object)
+	if !ok {
+		return false
+	}
+	edits, _ := object.Get("edits")
+	list, ok := edits.(jsontree.Array)
+	for _, edit := range list {
+		object, isObject := edit.(*jsontree.Object)
+		if !isObject {
+			return false
+		}
+		kind, _ := object.Get("type")
+		keep, _ := object.Get("keep")
+		if of, isObject := keep.(*jsontree.Object); isObject {
+			keep, _ = of.Get("type")
+		}
+		if !api.IsText("clear_thinking_20251015")(kind) || !api.IsText("all")(keep) {
+			return false
+		}
+	}
+	return ok || edits == nil
+}

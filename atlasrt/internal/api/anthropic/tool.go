@@ -1,0 +1,104 @@
+package anthropic
+
+import (
+	"fmt"
+
+	"github.com/atlas-inference/atlas/atlasrt/internal/api"
+	"github.com/atlas-inference/atlas/atlasrt/internal/chat"
+	"github.com/atlas-inference/atlas/atlasrt/internal/jsontree"
+)
+
+// toolUse reads the tools, and which of them the model may call. Where it may call none it does not get to see them.
+func (d *decoder) toolUse() {
+	tools := d.tools()
+	choice := d.Dict("tool_choice")
+	if choice == nil {
+		d.request.Chat.Tools = tools
+		return
+	}
+	f := d.Inner(choice, "tool_choice")
+	var kind, name string
+	f.Enum("type", &kind, "auto", "none", "any", "tool")
+	f.Bool("disable_parallel_tool_use", &d.request.Options.OneCall)
+	switch kind {
+	case "":
+		f.Invalid("type", "is required")
+	case "tool":
+		if f.Text("name", &name); !declares(tools, name) {
+			f.Invalid("name", "is %.140q, which none of the tools is called", name)
+		}
+		f.Fail(api.NeedsGrammar(f.Path("type"), "A tool_choice of type tool"))
+	case "any":
+		f.Fail(api.NeedsGrammar(f.Path("type"), "A tool_choice of type any"))
+	case "auto":
+		d.request.Chat.Tools = tools
+	}
+	d.Fail(f.Err())
+}
+
+func declares(tools []chat.Tool, name string) bool {
+	for i := range tools {
+		if tools[i].Name == name {
+			return true
+		}
+	}
+	return false
+}
+
+// tools reads the tools that the client runs after a schema of its own. Others have a type that only models of this API's
+// vendor know; they are left out, and counted as fields that are not known.
+func (d *decoder) tools() []chat.Tool {
+	tools := api.NewTools(d.limits)
+	for i, item := range d.List("tools") {
+		name := fmt.Sprintf("tools[%d]", i)
+		object, ok := item.(*jsontree.Object)
+		if !ok {
+			d.WrongKind(name, "an object", item)
+			break
+		}
+		f := d.Inner(object, name)
+		kind := "custom"
+		if f.Text("type", &kind); kind != "custom" {
+			d.request.Unknown++
+			continue
+		}
+		var tool chat.Tool
+		f.Text("name", &tool.Name)
+		f.Text("description", &tool.Description)
+		tool.Parameters = schema(f)
+		strict := false
+		if f.Bool("strict", &strict); strict {
+			f.Fail(api.NeedsGrammar(f.Path("strict"), "A strict tool"))
+		}
+		if tools.Add(f, "name", tool); f.Err() != nil {
+			d.Fail(f.Err())
+			break
+		}
+	}
+	return tools.List
+}
+
+// schema reads the schema of a tool's input, which is of an object even where it does not say so.
+func schema(f *api.Fields) jsontree.Value {
+	const field = "input_schema"
+	given := f.Dict(field)
+	if given == nil {
+		f.Invalid(field, "is required")
+		return nil
+	}
+	kind, ok := given.Get("type")
+	if ok && api.IsText("object")(kind) {
+		return given
+	}
+	if _, null := kind.(jsontree.Null); ok && !null {
+		f.Invalid(field, "must be of type object")
+	}
+	object := jsontree.NewObject()
+	object.Set("type", jsontree.String("object"))
+	for key, value := range given.All() {
+		if key != "type" {
+			object.Set(key, value)
+		}
+	}
+	return object
+}
