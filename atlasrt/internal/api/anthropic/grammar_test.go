@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -137,6 +138,56 @@ func isCall(steps [][]chat.Event) bool {
 	return last[len(last)-1].Kind == chat.EventToolCall
 }
 
+// expected is the blocks that events are, as message.blocks writes them.
+func expected(steps [][]chat.Event, hide bool) string {
+	var b strings.Builder
+	var last chat.Event
+	whole := ""
+	leave := func() {
+		if input := (map[string]any{}); last.Kind == chat.EventToolCall {
+			if !blank(whole) && (json.Unmarshal([]byte(whole), &input) != nil || input == nil) {
+				input = map[string]any{BrokenInput: whole}
+			}
+			whole = fmt.Sprint(input)
+		}
+		if last.Kind != chat.EventStart {
+			fmt.Fprintf(&b, "%d%s(%s)", last.Kind, last.Call.Name, whole)
+		}
+		whole = ""
+	}
+	for _, e := range slices.Concat(steps...) {
+		switch {
+		case e.Kind == chat.EventFinish:
+			leave()
+		case e.Kind > chat.EventToolCall || e.Kind < chat.EventText || e.Kind != chat.EventToolCall && e.Text == "":
+			continue
+		case e.Kind != last.Kind || e.Call.Name != "":
+			leave()
+			last = e
+		}
+		if !(hide && e.Kind == chat.EventReasoning) {
+			whole += e.Text + e.Call.Arguments
+		}
+	}
+	return b.String()
+}
+
+// blocks writes the blocks of a message: their kinds, the names of calls, and what is in them.
+func (m *message) blocks() string {
+	var b strings.Builder
+	for _, block := range m.Content {
+		switch block["type"] {
+		case "text":
+			fmt.Fprintf(&b, "%d(%s)", chat.EventText, block["text"])
+		case "thinking":
+			fmt.Fprintf(&b, "%d(%s)", chat.EventReasoning, block["thinking"])
+		default:
+			fmt.Fprintf(&b, "%d%s(%v)", chat.EventToolCall, block["name"], block["input"])
+		}
+	}
+	return b.String()
+}
+
 // checkScript holds a stream against the grammar, and its content against the whole answer's.
 func checkScript(t *testing.T, choices []byte, hide bool) {
 	t.Helper()
@@ -161,6 +212,9 @@ func checkScript(t *testing.T, choices []byte, hide bool) {
 	}
 	if !reflect.DeepEqual(got, want) {
 		t.Fatalf("%x:\nstreamed %+v\n  whole %+v", choices, got, want)
+	}
+	if got, want := got.blocks(), expected(steps, hide); got != want {
+		t.Fatalf("%x:\n got %s\nwant %s", choices, got, want)
 	}
 	signatures, ids := map[any]bool{}, map[any]bool{}
 	for _, block := range got.Content {
