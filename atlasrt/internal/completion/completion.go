@@ -38,9 +38,9 @@ type Generator struct {
 	Thinking   chat.ThinkingPolicy  // of conversations
 	Efforts    []string             // words for how hard to think that the model's template reads
 
-	mutex sync.Mutex             // over made
-	made  map[bool]*sample.Close // by Options.KeepSpecial
-	ToolTokens int                  // most tokens of an answer to a request with tools that has no bound of its own; 0: as many as the context leaves
+	mutex      sync.Mutex             // over made
+	made       map[bool]*sample.Close // by Options.KeepSpecial
+	ToolTokens int                    // most tokens of an answer to a request with tools that has no bound of its own; 0: as many as the context leaves
 }
 
 // Formats are how a model marks what is no text.

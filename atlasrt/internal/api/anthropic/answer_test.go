@@ -51,7 +51,7 @@ func TestGoldenAnswers(t *testing.T) {
 		{name: "error", events: []chat.Event{start(), text("a")}, fail: failed},
 	}
 	for _, c := range cases {
-		r := &api.Request{HideThoughts: c.hide}
+		r := &api.Request{HideReasoning: c.hide}
 		a := Messages{}.Answer(r, head())
 		stream := a.Ping(a.Begin(nil))
 		for i := range c.events {

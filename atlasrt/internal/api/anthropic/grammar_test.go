@@ -191,7 +191,7 @@ func (m *message) blocks() string {
 // checkScript holds a stream against the grammar, and its content against the whole answer's.
 func checkScript(t *testing.T, choices []byte, hide bool) {
 	t.Helper()
-	steps, r := script(choices), &api.Request{HideThoughts: hide}
+	steps, r := script(choices), &api.Request{HideReasoning: hide}
 	streamed, whole := Messages{}.Answer(r, head()), Messages{}.Answer(r, head())
 	stream := streamed.Begin(nil)
 	for _, events := range steps {

@@ -133,7 +133,7 @@ func asked(r *api.Request) string {
 	if t.Effort != "" {
 		add("effort %s", t.Effort)
 	}
-	if r.HideThoughts {
+	if r.HideReasoning {
 		add("hidden")
 	}
 	for _, tool := range r.Chat.Tools {
