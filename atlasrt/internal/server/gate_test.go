@@ -82,6 +82,12 @@ func TestGateBeforeTheServer(t *testing.T) {
 			t.Errorf("%s %s: %s, want the code %s", c.method, c.path, got.body, c.code)
 		}
 	}
+	for _, headers := range [][]string{{}, {"anthropic-version", "2023-06-01"}} {
+		path := []string{"/v1/messages", "/v1/models"}[len(headers)/2]
+		if got := r.do("GET", path, "", headers...); got.status != 503 || at(object(t, got.body), "type") != "error" || at(object(t, got.body), "request_id") != got.header.Get(plainRequestID) {
+			t.Errorf("%s: %d %v %s, want an error of the Anthropic API", path, got.status, got.header, got.body)
+		}
+	}
 	if strings.Contains(log.String(), "listening") {
 		t.Errorf("listening without a server: %s", log.String())
 	}

@@ -105,15 +105,15 @@ func (d *decoder) thinking() {
 	f.Enum("display", &display, "summarized", "omitted")
 	d.request.HideReasoning = display == "omitted"
 	t.On = new(kind != "disabled")
-	budget, most := 0, d.request.Options.MaxTokens
+	budget, o := 0, &d.request.Options
 	switch given := f.Integer("budget_tokens", &budget); {
 	case kind == "":
 		f.Invalid("type", "is required")
 	case kind != "enabled":
 	case !given:
 		f.Invalid("budget_tokens", "is required where thinking is enabled")
-	case most > 0 && budget >= most:
-		f.Invalid("budget_tokens", "is %d, must be less than max_tokens, which is %d", budget, most)
+	case o.MaxTokens > 0 && !o.Score && budget >= o.MaxTokens:
+		f.Invalid("budget_tokens", "is %d, must be less than max_tokens, which is %d", budget, o.MaxTokens)
 	default:
 		t.Budget = &budget
 	}

@@ -177,7 +177,7 @@ func TestRequests(t *testing.T) {
 			t.Errorf("%s as a count: %v\n got %s\nwant %s", c.more, err, asked(counted), c.want)
 		}
 	}
-	for given, want := range map[string]string{"0": "max 1, score", "1": "max 1", "1e12": "max 1000000000000"} {
+	for given, want := range map[string]string{"0": "max 1, score", `0,"thinking":{"type":"enabled","budget_tokens":1024}`: "max 1, score, thinking true, budget 1024", "1": "max 1", "1e12": "max 1000000000000"} {
 		r, err := Messages{}.Decode([]byte(`{"max_tokens":`+given+`,"messages":[{"role":"user","content":"hi"}]}`), api.DefaultLimits())
 		if err != nil || asked(r) != want {
 			t.Errorf("T032 max_tokens %s: %v, got %s, want %s", given, err, asked(r), want)
