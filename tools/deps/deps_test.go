@@ -43,7 +43,9 @@ var rules = map[string]string{
 	"atlasrt/internal/api":           "atlasrt/internal/completion atlasrt/internal/chat atlasrt/internal/jsontree atlasrt/internal/option",
 	"atlasrt/internal/api/openai":    "atlasrt/internal/api atlasrt/internal/completion atlasrt/internal/chat atlasrt/internal/jsontree atlasrt/internal/option atlasrt/internal/sample",
 	"atlasrt/internal/api/anthropic": "atlasrt/internal/api atlasrt/internal/completion atlasrt/internal/chat atlasrt/internal/jsontree atlasrt/internal/option",
-	"atlasrt/internal/server":        "atlasrt/internal/api atlasrt/internal/completion atlasrt/internal/engine atlasrt/internal/chat atlasrt/internal/tokenizer atlasrt/internal/metrics atlasrt/internal/option atlasrt/internal/halfclose",
+	"atlasrt/internal/api/responses": "atlasrt/internal/api atlasrt/internal/completion atlasrt/internal/chat atlasrt/internal/jsontree atlasrt/internal/option atlasrt/internal/store",
+	"atlasrt/internal/store":         "",
+	"atlasrt/internal/server":        "atlasrt/internal/store atlasrt/internal/api atlasrt/internal/completion atlasrt/internal/engine atlasrt/internal/chat atlasrt/internal/tokenizer atlasrt/internal/metrics atlasrt/internal/option atlasrt/internal/halfclose",
 	"atlasrt/internal/halfclose":     "",
 	"atlasrt/internal/metrics":       "atlasrt/internal/engine",
 	"atlasrt/internal/repl":          "atlasrt/internal/chat atlasrt/internal/sample internal/table",
@@ -58,7 +60,7 @@ var rules = map[string]string{
 }
 
 // pure packages are functions of values: no device, no unsafe, no clock, no file.
-var pure = []string{"sched", "cache", "option", "sample", "chat", "jinja", "jsontree", "parse", "tokenizer", "api"}
+var pure = []string{"sched", "cache", "option", "sample", "chat", "jinja", "jsontree", "parse", "tokenizer", "api", "store"}
 
 // impure is what pure packages must not import; time is allowed for its types, time.Now is not.
 var impure = []string{"unsafe", "os", "io/ioutil", "net", "net/http", "math/rand", "math/rand/v2", module + "atlasrt/device"}
