@@ -43,7 +43,7 @@ var rules = map[string]string{
 	"atlasrt/internal/api":           "atlasrt/internal/completion atlasrt/internal/chat atlasrt/internal/jsontree atlasrt/internal/option",
 	"atlasrt/internal/api/openai":    "atlasrt/internal/api atlasrt/internal/completion atlasrt/internal/chat atlasrt/internal/jsontree atlasrt/internal/option atlasrt/internal/sample",
 	"atlasrt/internal/api/anthropic": "atlasrt/internal/api atlasrt/internal/completion atlasrt/internal/chat atlasrt/internal/jsontree atlasrt/internal/option",
-	"atlasrt/internal/api/responses": "atlasrt/internal/api atlasrt/internal/completion atlasrt/internal/chat atlasrt/internal/jsontree atlasrt/internal/option atlasrt/internal/store",
+	"atlasrt/internal/api/responses": "atlasrt/internal/api atlasrt/internal/api/openai atlasrt/internal/completion atlasrt/internal/chat atlasrt/internal/jsontree atlasrt/internal/option atlasrt/internal/store",
 	"atlasrt/internal/store":         "",
 	"atlasrt/internal/server":        "atlasrt/internal/store atlasrt/internal/api atlasrt/internal/completion atlasrt/internal/engine atlasrt/internal/chat atlasrt/internal/tokenizer atlasrt/internal/metrics atlasrt/internal/option atlasrt/internal/halfclose",
 	"atlasrt/internal/halfclose":     "",
