@@ -23,8 +23,7 @@ type Request struct {
 	IfPenalised *Error // refuses the request where tokens that were seen are penalised, which the model's defaults may do
 	Unknown     int    // fields that are not known
 
-	Places []string // by message of Chat: the field that it comes from; nil: its place in the field of conversations
-	Echo   []byte   // what the answer repeats of the request, as its dialect writes it; nil: nothing
+	Echo []byte // what the answer repeats of the request, as its dialect writes it; nil: nothing
 }
 
 // Prompt is a text, or its tokens where Tokens is not nil.

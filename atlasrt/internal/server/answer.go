@@ -19,17 +19,11 @@ import (
 
 // serve answers a request to its end.
 func (s *Server) serve(c *gin.Context, x *exchange) {
-	g := x.model.Generator
-	s.metrics.Admitted(x.request.Options.Choices, min(x.request.Options.MaxTokens, g.MaxContext))
 	e := entryOf(c)
 	e.model, e.usage.Prompt = x.name, x.tokens()
 	ctx, cancel := context.WithTimeoutCause(c.Request.Context(), s.limits.RequestTime, errDeadline)
 	defer cancel()
-	stream, err := g.Start(ctx, x.prompts, x.request.Options)
-	if full, ok := errors.AsType[*engine.QueueFull](err); ok && x.neverFits(full) {
-		err = api.TooMuch(api.LimitQueue, x.inputField(), "This request asks for %d answers to %d tokens of %s, but only %d answers and %d tokens may wait here at a time; ask for fewer.",
-			x.request.Choices(), x.tokens(), x.inputField(), full.RequestLimit, full.TokenLimit)
-	}
+	stream, err := s.start(ctx, x)
 	if err != nil {
 		s.end(c, err)
 		return
@@ -50,6 +44,18 @@ func (s *Server) serve(c *gin.Context, x *exchange) {
 		return
 	}
 	s.metrics.Finished(time.Since(x.arrived), e.usage.Prompt, e.usage.Cached, e.usage.Output)
+}
+
+// start hands a request to the engine.
+func (s *Server) start(ctx context.Context, x *exchange) (*completion.Stream, error) {
+	g := x.model.Generator
+	s.metrics.Admitted(x.request.Options.Choices, min(x.request.Options.MaxTokens, g.MaxContext))
+	stream, err := g.Start(ctx, x.prompts, x.request.Options)
+	if full, ok := errors.AsType[*engine.QueueFull](err); ok && x.neverFits(full) {
+		err = api.TooMuch(api.LimitQueue, x.inputField(), "This request asks for %d answers to %d tokens of %s, but only %d answers and %d tokens may wait here at a time; ask for fewer.",
+			x.request.Choices(), x.tokens(), x.inputField(), full.RequestLimit, full.TokenLimit)
+	}
+	return stream, err
 }
 
 // tokens is how many tokens the prompts have.

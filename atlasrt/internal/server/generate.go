@@ -38,6 +38,15 @@ func (s *Server) generate(c *gin.Context, d api.Dialect) {
 // exchange takes a request of a dialect in: it is decoded, its model is found, its options are held against the model, and its
 // prompts are made. Where that fails the client is told so, and there is none.
 func (s *Server) exchange(c *gin.Context, d api.Dialect) *exchange {
+	return s.take(c, &exchange{dialect: d})
+}
+
+// counted is exchange for a request whose prompts are only counted: they may be longer than the context.
+func (s *Server) counted(c *gin.Context, d api.Dialect) *exchange {
+	return s.take(c, &exchange{dialect: d, counts: true})
+}
+
+func (s *Server) take(c *gin.Context, x *exchange) *exchange {
 	b, err := s.body(c)
 	if err != nil {
 		s.end(c, err)
@@ -45,8 +54,8 @@ func (s *Server) exchange(c *gin.Context, d api.Dialect) *exchange {
 	}
 	defer b.leave()
 	entryOf(c).record.request(b.text)
-	x := &exchange{dialect: d, arrived: time.Now()}
-	x.request, err = d.Decode(b.text, s.request)
+	x.arrived = time.Now()
+	x.request, err = x.dialect.Decode(b.text, s.request)
 	if err == nil {
 		s.metrics.UnknownFields(x.request.Unknown)
 		err = s.prepare(b.ctx, x)

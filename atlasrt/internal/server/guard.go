@@ -15,6 +15,7 @@ import (
 
 	"github.com/atlas-inference/atlas/atlasrt/internal/api"
 	"github.com/atlas-inference/atlas/atlasrt/internal/metrics"
+	"github.com/atlas-inference/atlas/atlasrt/internal/store"
 )
 
 const requestID = "x-request-id"
@@ -57,7 +58,11 @@ func (s *Server) recover(c *gin.Context) {
 // authorize asks for a key on keyed routes, also on those that do not exist.
 func (s *Server) authorize(to map[string]access) gin.HandlerFunc {
 	return func(c *gin.Context) {
-		if len(s.keys) == 0 || to[c.FullPath()] != keyed || s.authorized(c.Request.Header) {
+		if len(s.keys) == 0 || to[c.FullPath()] != keyed {
+			return
+		}
+		if owner, ok := s.authorized(c.Request.Header); ok {
+			c.Set(ownerKey, owner)
 			return
 		}
 		c.Header("WWW-Authenticate", "Bearer")
@@ -67,15 +72,24 @@ func (s *Server) authorize(to map[string]access) gin.HandlerFunc {
 	}
 }
 
-// authorized compares in a time that depends on neither key.
-func (s *Server) authorized(h http.Header) bool {
+// ownerKey is where the hash of a request's key is in its gin.Context.
+const ownerKey = "owner"
+
+// ownerOf is who a request comes from: nobody where no keys are asked for.
+func ownerOf(c *gin.Context) store.Owner {
+	owner, _ := c.Value(ownerKey).(store.Owner)
+	return owner
+}
+
+// authorized compares in a time that depends on neither key, and gives the hash of the one that was sent.
+func (s *Server) authorized(h http.Header) (store.Owner, bool) {
 	key, ok := givenKey(h)
 	given := sha256.Sum256([]byte(key))
 	match := 0
 	for i := range s.keys {
 		match |= subtle.ConstantTimeCompare(given[:], s.keys[i][:])
 	}
-	return match == 1 && ok
+	return given, match == 1 && ok
 }
 
 // givenKey finds the key of a request, which may be in two headers; two that differ are none.

@@ -80,7 +80,7 @@ func nearRoute(path string) string {
 	}
 	best, distance := "", 3 // letters that may differ, plus one
 	for _, r := range table(&Config{}) {
-		if r.path == "/" || strings.Contains(r.path, "*") {
+		if r.path == "/" || strings.ContainsAny(r.path, "*:") {
 			continue
 		}
 		if strings.HasSuffix(path, r.path) || strings.HasPrefix(r.path, path+"/") {

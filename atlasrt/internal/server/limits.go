@@ -25,6 +25,10 @@ type Limits struct {
 	// Clients count texts that are too long for the model, to cut them.
 	CountTokens int
 
+	StoredResponses int           // answers that are kept to be fetched and gone on from; 10,000
+	StoredBytes     int64         // of all of them; 1 GiB
+	StoredTime      time.Duration // that each is kept; 24 h
+
 	HeaderTime  time.Duration // to send the headers; 5 s
 	BodyTime    time.Duration // to send the body; 60 s
 	WaitTime    time.Duration // that a body may wait for room; 10 s
@@ -50,6 +54,9 @@ func (l Limits) complete() (Limits, error) {
 	fill(&l.StopBytes, usual.StopBytes)
 	fill(&l.Biases, usual.Biases)
 	fill(&l.CountTokens, countTokens)
+	fill(&l.StoredResponses, 10_000)
+	fill(&l.StoredBytes, 1<<30)
+	fill(&l.StoredTime, 24*time.Hour)
 	fill(&l.HeaderTime, 5*time.Second)
 	fill(&l.BodyTime, 60*time.Second)
 	fill(&l.WaitTime, 10*time.Second)
@@ -60,7 +67,7 @@ func (l Limits) complete() (Limits, error) {
 	fill(&l.StepTime, 30*time.Second)
 	fill(&l.Drain, 30*time.Second)
 	least := min(l.BodyBytes, l.InFlightBytes, int64(l.HeaderBytes), int64(l.CountTokens), int64(l.WaitTime), int64(l.Connections), int64(l.Messages), int64(l.Prompts), int64(l.Choices),
-		int64(l.Stops), int64(l.StopBytes), int64(l.Biases), int64(l.HeaderTime), int64(l.BodyTime), int64(l.IdleTime),
+		int64(l.Stops), int64(l.StopBytes), int64(l.Biases), int64(l.StoredResponses), l.StoredBytes, int64(l.StoredTime), int64(l.HeaderTime), int64(l.BodyTime), int64(l.IdleTime),
 		int64(l.RequestTime), int64(l.WriteTime), int64(l.PingTime), int64(l.StepTime), int64(l.Drain))
 	if least < 0 {
 		return l, errors.New("server: a limit is negative (0 means its default)")

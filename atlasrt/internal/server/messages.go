@@ -4,7 +4,6 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/gin-gonic/gin"
 
@@ -42,23 +41,9 @@ func nameResponse(h http.Header, r *http.Request) {
 
 // countTokens answers POST /v1/messages/count_tokens.
 func (s *Server) countTokens(c *gin.Context) {
-	b, err := s.body(c)
-	if err != nil {
-		s.end(c, err)
-		return
+	if x := s.counted(c, anthropic.Count{}); x != nil {
+		s.write(c, http.StatusOK, jsonType, anthropic.CountBody(x.tokens()))
 	}
-	defer b.leave()
-	x := &exchange{dialect: anthropic.Messages{}, arrived: time.Now(), counts: true}
-	if x.request, err = anthropic.DecodeCount(b.text, s.request); err == nil {
-		s.metrics.UnknownFields(x.request.Unknown)
-		err = s.prepare(b.ctx, x)
-	}
-	b.leave()
-	if err != nil {
-		s.end(c, err)
-		return
-	}
-	s.write(c, http.StatusOK, jsonType, anthropic.CountBody(x.tokens()))
 }
 
 // tooMany says that a prompt has more tokens than are counted.

@@ -8,12 +8,15 @@ import (
 	"github.com/atlas-inference/atlas/atlasrt/internal/completion"
 )
 
-// renders shows the prompts that the model would get of a request of a dialect, which is not answered.
+// renders shows the prompts of requests of a dialect.
 func renders(d api.Dialect) func(*Server, *gin.Context) {
-	return func(s *Server, c *gin.Context) {
-		if x := s.exchange(c, d); x != nil {
-			s.write(c, 200, jsonType, openai.RenderBody(x.shown(), x.model.Generator.MaxContext))
-		}
+	return func(s *Server, c *gin.Context) { s.render(c, d) }
+}
+
+// render shows the prompts that the model would get of a request, which is not answered.
+func (s *Server) render(c *gin.Context, d api.Dialect) {
+	if x := s.exchange(c, d); x != nil {
+		s.write(c, 200, jsonType, openai.RenderBody(x.shown(), x.model.Generator.MaxContext))
 	}
 }
 

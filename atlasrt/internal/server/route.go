@@ -9,6 +9,7 @@ import (
 	"github.com/atlas-inference/atlas/atlasrt/internal/api"
 	"github.com/atlas-inference/atlas/atlasrt/internal/api/anthropic"
 	"github.com/atlas-inference/atlas/atlasrt/internal/api/openai"
+	"github.com/atlas-inference/atlas/atlasrt/internal/api/responses"
 )
 
 // route is one path and method.
@@ -30,19 +31,27 @@ const (
 
 // table is every route that there is. Beside each that answers requests of a dialect is one that shows their prompts.
 func table(c *Config) []route {
-	const get, post = http.MethodGet, http.MethodPost
+	const get, post, remove = http.MethodGet, http.MethodPost, http.MethodDelete
 	chat := openai.Chat{Reasoning: c.Reasoning}
 	routes := []route{
 		{post, "/v1/chat/completions", keyed, chat, nil},
 		{post, "/v1/completions", keyed, openai.Text{}, nil},
+		{post, "/v1/responses", keyed, responses.Dialect{}, (*Server).respond},
+		{post, "/v1/responses/render", keyed, responses.Dialect{}, (*Server).renderResponse},
+		{post, "/v1/responses/input_tokens", keyed, responses.Dialect{}, (*Server).countInput},
+		{get, "/v1/responses/:id", keyed, nil, (*Server).showResponse},
+		{remove, "/v1/responses/:id", keyed, nil, (*Server).deleteResponse},
+		{post, "/v1/responses/:id/cancel", keyed, nil, (*Server).cancelResponse},
+		{get, "/v1/responses/:id/input_items", keyed, nil, (*Server).listInput},
 		{post, "/v1/messages", keyed, anthropic.Messages{}, nil},
-		{post, "/v1/messages/count_tokens", keyed, nil, (*Server).countTokens},
+		{post, "/v1/messages/count_tokens", keyed, anthropic.Count{}, (*Server).countTokens},
 		{get, "/v1/models", keyed, nil, (*Server).listModels},
 		{get, "/v1/models/*id", keyed, nil, (*Server).showModel},
 		{post, "/chat/completions", keyed, chat, nil},
 		{post, "/completions", keyed, openai.Text{}, nil},
+		{post, "/responses", keyed, responses.Dialect{}, (*Server).respond},
 		{post, "/messages", keyed, anthropic.Messages{}, nil},
-		{post, "/messages/count_tokens", keyed, nil, (*Server).countTokens},
+		{post, "/messages/count_tokens", keyed, anthropic.Count{}, (*Server).countTokens},
 		{get, "/models", keyed, nil, (*Server).listModels},
 		{get, "/models/*id", keyed, nil, (*Server).showModel},
 		{post, "/render", keyed, chat, renders(chat)},

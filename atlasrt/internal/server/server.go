@@ -24,6 +24,7 @@ import (
 	"github.com/atlas-inference/atlas/atlasrt/internal/api"
 	"github.com/atlas-inference/atlas/atlasrt/internal/api/openai"
 	"github.com/atlas-inference/atlas/atlasrt/internal/metrics"
+	"github.com/atlas-inference/atlas/atlasrt/internal/store"
 )
 
 // Config says what is served, and how. Fields without a default must be set.
@@ -74,6 +75,8 @@ type Server struct {
 	errors  map[string]api.Errors // how routes that answer in a dialect say what went wrong
 
 	admission *admission
+	store     *store.Store
+	jobs      *jobs
 
 	keys     [][sha256.Size]byte
 	hosts    []string   // allowed, beside those of this machine
@@ -105,7 +108,8 @@ func New(c Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{config: c, limits: limits, request: limits.request(), log: c.Log, metrics: metrics.New(c.Model.Name, c.Model.Engine), admission: newAdmission(limits)}
+	s := &Server{config: c, limits: limits, request: limits.request(), log: c.Log, metrics: metrics.New(c.Model.Name, c.Model.Engine), admission: newAdmission(limits),
+		store: store.New(store.Limits{Responses: limits.StoredResponses, Bytes: limits.StoredBytes, Age: limits.StoredTime}), jobs: newJobs()}
 	for _, key := range c.Keys {
 		s.keys = append(s.keys, sha256.Sum256([]byte(key)))
 	}
@@ -152,5 +156,7 @@ func (s *Server) drain(cancel context.CancelCauseFunc) {
 	if err := s.config.Model.Engine.Drain(ctx); err != nil {
 		s.log.Warn("cancelling what still runs", "error", err)
 		cancel(errShutdown)
+		s.jobs.stop(errShutdown)
 	}
+	s.jobs.end()
 }

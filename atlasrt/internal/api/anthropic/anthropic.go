@@ -23,8 +23,11 @@ func (Messages) Decode(body []byte, limits api.Limits) (*api.Request, error) {
 	return decode(body, limits, true)
 }
 
-// DecodeCount reads the body of POST /v1/messages/count_tokens: that of a request for messages without what is about the answer.
-func DecodeCount(body []byte, limits api.Limits) (*api.Request, error) {
+// Count is the dialect of POST /v1/messages/count_tokens: requests have nothing that is about the answer, and get none.
+type Count struct{ Messages }
+
+// Decode implements api.Dialect.
+func (Count) Decode(body []byte, limits api.Limits) (*api.Request, error) {
 	return decode(body, limits, false)
 }
 

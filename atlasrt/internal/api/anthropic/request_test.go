@@ -73,7 +73,7 @@ func TestRefusedRequests(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(strings.TrimSpace(c.row+" "+c.want), func(t *testing.T) {
-			for what, decode := range map[string]func([]byte, api.Limits) (*api.Request, error){"messages": Messages{}.Decode, "count": DecodeCount} {
+			for what, decode := range map[string]func([]byte, api.Limits) (*api.Request, error){"messages": Messages{}.Decode, "count": Count{}.Decode} {
 				_, err := decode([]byte(c.body), api.DefaultLimits())
 				if e, ok := errors.AsType[*api.Error](err); !ok || !strings.Contains(e.Error(), c.want) {
 					t.Errorf("%s %.200s: got %v, want %q", what, c.body, err, c.want)
@@ -172,7 +172,7 @@ func TestRequests(t *testing.T) {
 			t.Errorf("%s: %v\n got %s\nwant %s", c.more, err, asked(r), c.want)
 			continue
 		}
-		counted, err := DecodeCount([]byte(body(c.more)), api.DefaultLimits())
+		counted, err := (Count{}).Decode([]byte(body(c.more)), api.DefaultLimits())
 		if err != nil || asked(counted) != c.want {
 			t.Errorf("%s as a count: %v\n got %s\nwant %s", c.more, err, asked(counted), c.want)
 		}
@@ -217,7 +217,7 @@ func FuzzDecode(f *testing.F) {
 				}
 			}
 		}
-		if counted, err := DecodeCount(body, limits); err != nil || conversationOf(counted.Chat) != conversationOf(r.Chat) {
+		if counted, err := (Count{}).Decode(body, limits); err != nil || conversationOf(counted.Chat) != conversationOf(r.Chat) {
 			t.Errorf("%q: counted as %+v, %v, answered as %+v", body, counted, err, r)
 		}
 	})

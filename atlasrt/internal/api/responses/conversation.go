@@ -36,7 +36,7 @@ func (r *Request) Converse(earlier []store.Item, find func(id string) (store.Ite
 	if c.seal(); len(c.messages) == 0 {
 		return api.Invalid("input", "input is required: a text, or an array of at least one item.")
 	}
-	r.Chat.Messages, r.Places = c.messages, c.places
+	r.Chat.Messages, r.Chat.Names = c.messages, c.places
 	r.Skipped += c.skipped
 	return nil
 }

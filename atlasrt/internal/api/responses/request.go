@@ -2,7 +2,6 @@ package responses
 
 import (
 	"math"
-	"slices"
 
 	"github.com/atlas-inference/atlas/atlasrt/internal/api"
 	"github.com/atlas-inference/atlas/atlasrt/internal/chat"
@@ -232,11 +231,13 @@ func unhonoured(f *api.Fields) {
 	}
 }
 
-// Items are the input as it is kept: each has an id. ID is the answer's.
-func (r *Request) Items(id string) []store.Item {
+// Release gives the input as it is kept: each item has an id. The request forgets it, since its answer may take long. ID is that of
+// the answer's head.
+func (r *Request) Release(id string) []store.Item {
 	items := make([]store.Item, len(r.entries))
 	for i, e := range r.entries {
 		items[i] = normal(e.object, id, i)
 	}
-	return slices.Clip(items)
+	r.root, r.entries, r.instructions = nil, nil, ""
+	return items
 }
