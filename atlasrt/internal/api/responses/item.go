@@ -45,7 +45,7 @@ func (c *conversation) own(place string) *chat.Message {
 // kindOf is the type of an item. Messages may lack it, and so may references, which have nothing but an id.
 func kindOf(f *api.Fields) string {
 	kind := ""
-	if f.Text("type", &kind) {
+	if f.Text("type", &kind); kind != "" {
 		return kind
 	}
 	if _, message := f.Peek("role"); message {
