@@ -28,7 +28,7 @@ func newOrigins(origins []string) (*cors.Cors, error) {
 	}
 	return cors.New(cors.Options{
 		AllowedOrigins:      origins,
-		AllowedMethods:      []string{http.MethodGet, http.MethodHead, http.MethodPost},
+		AllowedMethods:      []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodDelete},
 		AllowedHeaders:      []string{"*"}, // clients send many of their own
 		ExposedHeaders:      []string{requestID, plainRequestID, "Retry-After", "x-should-retry"},
 		MaxAge:              preflightSeconds,

@@ -167,7 +167,10 @@ func (a *Answer) end(b []byte, f chat.Finish) []byte {
 		status = StatusIncomplete
 	}
 	if n := len(a.items); n == 0 || status == StatusCompleted && a.items[n-1].kind == reasoning {
-		b = a.turn(b, message)
+		pending := a.pending
+		if b = a.turn(b, message); pending != nil {
+			b = a.delta(b, "", pending)
+		}
 	}
 	a.finish = f
 	return a.close(b, status)

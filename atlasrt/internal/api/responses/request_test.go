@@ -123,7 +123,7 @@ func TestRefusals(t *testing.T) {
 		{hi(`"stream":1`), "stream", valid}, {hi(`"stream_options":{}`), "stream_options", valid}, {hi(`"stream":true,"stream_options":{"include_obfuscation":true}`), "stream_options.include_obfuscation", unsupported},
 		{hi(`"store":"yes"`), "store", valid}, {hi(`"background":true,"store":false`), "background", valid}, {hi(`"background":true,"stream":true`), "stream", unsupported},
 		{hi(`"conversation":"conv_1"`), "conversation", unsupported}, {hi(`"prompt":{"id":"p"}`), "prompt", unsupported}, {hi(`"truncation":"auto"`), "truncation", unsupported}, {hi(`"truncation":1`), "truncation", unsupported},
-		{hi(`"context_management":[{"type":"compaction"}]`), "context_management", unsupported}, {hi(`"messages":[]`), "messages", unsupported}, {hi(`"max_tokens":5`), "max_tokens", unsupported}, {hi(`"stop":"x"`), "stop", unsupported}, {hi(`"n":2`), "n", unsupported},
+		{hi(`"context_management":[{"type":"compaction"}]`), "context_management", unsupported}, {hi(`"messages":[{}]`), "messages", unsupported}, {hi(`"max_tokens":1`), "max_tokens", unsupported}, {hi(`"stop":"x"`), "stop", unsupported}, {hi(`"n":2`), "n", unsupported},
 		{hi(`"metadata":{"k":1}`), "metadata", valid}, {hi(`"metadata":[]`), "metadata", valid}, {hi(`"user":1`), "user", valid},
 		{hi(`"reasoning":{"effort":"huge"}`), "reasoning.effort", valid}, {hi(`"reasoning":1`), "reasoning", valid}, {hi(`"reasoning":{"max_tokens":-1}`), "reasoning.max_tokens", valid},
 		{hi(`"text":{"format":{"type":"json_object"}}`), "text.format", unsupported}, {hi(`"text":{"format":{"type":"json_schema","name":"n","schema":{}}}`), "text.format", unsupported}, {hi(`"text":{"format":{"type":"x"}}`), "text.format.type", valid}, {hi(`"text":{"verbosity":"x"}`), "text.verbosity", valid},
@@ -187,7 +187,7 @@ func TestT071Tools(t *testing.T) {
 func TestOptions(t *testing.T) {
 	r, err := decode(`{"model":"m","input":"hi","instructions":"sys","temperature":0,"top_p":0.5,"top_k":-1,"seed":7,"max_output_tokens":9,"include":["reasoning.encrypted_content","message.output_text.logprobs"],"stream":true,
 		"stream_options":{"include_obfuscation":false},"store":false,"reasoning":{"effort":"none","summary":"auto","max_tokens":64},"text":{"format":{"type":"text"},"verbosity":"low"},"truncation":"disabled","service_tier":"auto","user":"u",
-		"metadata":{"a":"b"},"prompt_cache_key":"k","safety_identifier":"s","max_tool_calls":3,"background":false,"foo":1,"bar":{}}`)
+		"metadata":{"a":"b"},"prompt_cache_key":"k","safety_identifier":"s","max_tool_calls":3,"background":false,"n":1,"stop":[],"logprobs":false,"messages":null,"foo":1,"bar":{}}`)
 	if err != nil {
 		t.Fatal(err)
 	}
