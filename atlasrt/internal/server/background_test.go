@@ -89,3 +89,26 @@ func TestBackgroundEndsWithTheServer(t *testing.T) {
 		t.Errorf("%s is kept as %s", id, kept.Body)
 	}
 }
+
+// The end of the jobs waits for those that run, and lets none begin.
+func TestJobs(t *testing.T) {
+	j := newJobs()
+	stopped, over := make(chan error, 1), false
+	work := func() {
+		<-j.ctx.Done()
+		over = true
+	}
+	if !j.start(job{id: "a"}, func(cause error) { stopped <- cause }, work) {
+		t.Fatal("a job is not taken")
+	}
+	if j.cancel(job{id: "b"}) != nil || j.cancel(job{owner: store.Owner{1}, id: "a"}) != nil || j.cancel(job{id: "a"}) == nil || !errors.Is(<-stopped, errCancelled) {
+		t.Error("a job is cancelled by another name, or not by its own")
+	}
+	j.stop(errShutdown)
+	if j.end(); !over || j.cancel(job{id: "a"}) != nil {
+		t.Error("a job goes on")
+	}
+	if j.start(job{id: "c"}, nil, func() {}) {
+		t.Error("a job begins after the end")
+	}
+}
