@@ -73,7 +73,7 @@ func TestT072Items(t *testing.T) {
 			t.Errorf("%s: %v", c.input, err)
 			continue
 		}
-		if got, places := show(r.Chat.Messages), strings.Join(r.Places, " "); got != c.want || places != c.places {
+		if got, places := show(r.Chat.Messages), strings.Join(r.Chat.Names, " "); got != c.want || places != c.places {
 			t.Errorf("%s:\n got %s from %s\nwant %s from %s", c.input, got, places, c.want, c.places)
 		}
 		again, err := replay(r)
