@@ -2,7 +2,6 @@ package chat
 
 import (
 	"crypto/sha256"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -50,10 +49,7 @@ func (c *Capabilities) adapt(r *Request) ([]turn, error) {
 			turns = append(turns, t)
 			continue
 		}
-		var err error
-		if turns, err = c.addCalls(turns, t); err != nil {
-			return nil, err
-		}
+		turns = c.addCalls(turns, t)
 	}
 	turns = c.mergeRepeated(c.placeSystems(turns))
 	for i := range turns {
@@ -125,14 +121,10 @@ func (c *Capabilities) simplify(content *Content) {
 }
 
 // addCalls adds an assistant message with calls.
-func (c *Capabilities) addCalls(turns []turn, t turn) ([]turn, error) {
+func (c *Capabilities) addCalls(turns []turn, t turn) []turn {
 	calls := make([]ToolCall, len(t.ToolCalls))
 	for i, call := range t.ToolCalls {
-		if !c.ArgumentsAsText {
-			if _, err := argumentsOf(call.Arguments); err != nil {
-				return nil, &Refusal{t.from, fmt.Sprintf("has a call of %.64q that this model's template cannot show: %.200s", call.Name, err)}
-			}
-		} else if call.Arguments == "" {
+		if call.Arguments == "" {
 			call.Arguments = "{}"
 		}
 		calls[i] = call
@@ -147,7 +139,7 @@ func (c *Capabilities) addCalls(turns []turn, t turn) ([]turn, error) {
 		}
 		t.Content, t.ToolCalls = Content{Text: lines}, nil
 		c.simplify(&t.Content)
-		return append(turns, t), nil
+		return append(turns, t)
 	}
 	t.ToolCalls = calls
 	if text := t.Content.joined(); !c.CallText && strings.TrimSpace(text) != "" {
@@ -163,7 +155,7 @@ func (c *Capabilities) addCalls(turns []turn, t turn) ([]turn, error) {
 	case blank && !c.EmptyContent && c.NullContent:
 		t.Content = Content{Null: true}
 	}
-	return append(turns, t), nil
+	return append(turns, t)
 }
 
 // callLines writes calls as text, one a line.
@@ -172,10 +164,7 @@ func callLines(calls []ToolCall) string {
 	for i, call := range calls {
 		o := jsontree.NewObject()
 		o.Set("name", jsontree.String(call.Name))
-		arguments, err := argumentsOf(call.Arguments)
-		if o.Set("arguments", arguments); err != nil {
-			o.Set("arguments", jsontree.String(call.Arguments))
-		}
+		o.Set("arguments", argumentsOf(call.Arguments))
 		lines[i] = string(jsontree.Append(nil, o))
 	}
 	return strings.Join(lines, "\n")

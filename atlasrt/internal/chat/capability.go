@@ -17,6 +17,7 @@ type Capabilities struct {
 	Developer          bool   // has a role developer, told apart from a role that it cannot know
 	RepeatedUsers      bool   // takes user turns in a row
 	RepeatedAssistants bool   // takes assistant turns in a row
+	Tools              bool   // shows the tools that there are
 	ToolCalls          bool   // shows the calls of an assistant message
 	ToolRole           string // the role of their results: tool, function or ipython; empty: it has none
 	Function           bool   // has a role function, told apart from a role that it cannot know
@@ -61,7 +62,7 @@ func try(t *Template) Capabilities {
 	y := &trial{template: t}
 	if !y.plain() {
 		return Capabilities{System: true, Systems: true, LateSystem: true, RepeatedUsers: true, RepeatedAssistants: true,
-			ToolCalls: true, ToolRole: "tool", Function: true, CallText: true, NullContent: true, EmptyContent: true, ParallelCalls: true}
+			Tools: true, ToolCalls: true, ToolRole: "tool", Function: true, CallText: true, NullContent: true, EmptyContent: true, ParallelCalls: true}
 	}
 	c := &y.can
 	c.System = y.keeps(system(systemWord), user(userWord))
@@ -72,6 +73,8 @@ func try(t *Template) Capabilities {
 	c.Developer = y.knows("developer", func(role string) []Message { return []Message{says(role, systemWord), user(userWord)} })
 	c.RepeatedUsers = y.keeps(user(userWord), user(secondWord)) && y.keeps(user(userWord), assistant(assistantWord), user(secondWord), user(lateWord))
 	c.RepeatedAssistants = y.keeps(user(userWord), assistant(assistantWord), assistant(lateWord), user(secondWord))
+	listed, ok := y.ask(&Request{Messages: []Message{user(userWord)}, Tools: []Tool{{Name: nameWord, Description: toolWord}}, AddGenerationPrompt: true})
+	c.Tools = ok && strings.Contains(listed, nameWord)
 	y.tools()
 	y.thinking()
 	return *c

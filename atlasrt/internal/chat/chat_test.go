@@ -76,6 +76,28 @@ func TestInjection(t *testing.T) {
 	}
 }
 
+// Tools that a template does not show are refused: the model would not know them.
+func TestNoTools(t *testing.T) {
+	cases := []struct {
+		template string
+		refused  bool
+	}{
+		{"{{ tools|tojson }}{{ messages[0].content }}", false},
+		{"{% for t in tools or [] %}{{ t.function.name }}{% endfor %}{{ messages[0].content }}", false},
+		{"{{ messages[0].content }}", true},
+	}
+	for _, c := range cases {
+		template, err := ParseTemplate(c.template, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = template.Prompt(t.Context(), &Request{Messages: []Message{user("q")}, Tools: []Tool{{Name: "f"}}}, now)
+		if _, refused := errors.AsType[*NoTools](err); refused != c.refused || err != nil && !refused {
+			t.Errorf("%s: got %v, want refused: %v", c.template, err, c.refused)
+		}
+	}
+}
+
 func TestControlTokens(t *testing.T) {
 	cases := []struct {
 		template string
@@ -103,7 +125,11 @@ func TestControlTokens(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p, err := template.Prompt(t.Context(), request, now)
+		shown := *request
+		if !strings.Contains(c.template, "tools") {
+			shown.Tools = nil
+		}
+		p, err := template.Prompt(t.Context(), &shown, now)
 		if err != nil {
 			t.Errorf("%s: %v", c.template, err)
 			continue

@@ -54,8 +54,12 @@ type Part struct {
 type ToolCall struct {
 	ID        string // that the tool's message refers to
 	Name      string // of the function
-	Arguments string // JSON text of an object; the empty text is an object without entries
+	Arguments string // JSON text of an object, as the model wrote it: it may be broken or cut. The empty text is an object without entries
 }
+
+// BrokenArguments is the one key of the object that stands for arguments that are none, where an object must be: their text is its
+// value.
+const BrokenArguments = "INVALID_JSON"
 
 // Tool is a function that the model may call.
 type Tool struct {

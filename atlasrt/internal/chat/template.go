@@ -65,6 +65,14 @@ type Refusal struct {
 // Error names the message and says what is wrong with it.
 func (e *Refusal) Error() string { return fmt.Sprintf("messages[%d] %s", e.Message, e.Reason) }
 
+// NoTools says that a template does not show the tools of a request, so that the model would not know them.
+type NoTools struct{}
+
+// Error says what to do.
+func (*NoTools) Error() string {
+	return "this model's chat template shows no tools: leave them out, or serve the model with a template that shows them (--chat-template)"
+}
+
 // ParseTemplate reads the chat_template of a checkpoint and tries what it can do. The special tokens are those of its tokenizer
 // (special_tokens_map). Errors are *Error.
 func ParseTemplate(source string, special []SpecialToken) (*Template, error) {
@@ -80,9 +88,12 @@ func ParseTemplate(source string, special []SpecialToken) (*Template, error) {
 // Capabilities are what the template does with conversations.
 func (t *Template) Capabilities() Capabilities { return t.can }
 
-// Prompt renders a request. now is what strftime_now prints. Errors are the client's fault: a *Refusal that blames a message, or
-// an *Error of the template. Work ends soon after ctx does, with an error.
+// Prompt renders a request. now is what strftime_now prints. Errors are the client's fault: a *Refusal that blames a message,
+// *NoTools, or an *Error of the template. Work ends soon after ctx does, with an error.
 func (t *Template) Prompt(ctx context.Context, r *Request, now time.Time) (Prompt, error) {
+	if len(r.Tools) > 0 && !t.can.Tools {
+		return Prompt{}, &NoTools{}
+	}
 	p, err := t.prompt(ctx, &t.can, r, now)
 	if err == nil {
 		return p, nil

@@ -214,28 +214,21 @@ func (v *values) arguments(text string) jinja.Value {
 	if v.argumentsText {
 		return jinja.Data(text)
 	}
-	object, err := argumentsOf(text)
-	if err != nil {
-		v.fail(err)
-		return jinja.None{}
-	}
-	return v.json(object)
+	return v.json(argumentsOf(text))
 }
 
 // argumentsOf reads the arguments of a call.
-func argumentsOf(text string) (*jsontree.Object, error) {
+func argumentsOf(text string) *jsontree.Object {
+	object := jsontree.NewObject()
 	if text == "" {
-		return jsontree.NewObject(), nil
+		return object
 	}
 	tree, err := jsontree.Decode([]byte(text), jsontree.Limits{})
-	if err != nil {
-		return nil, fmt.Errorf("arguments must be the JSON of an object: %w", err)
+	if read, ok := tree.(*jsontree.Object); err == nil && ok {
+		return read
 	}
-	object, ok := tree.(*jsontree.Object)
-	if !ok {
-		return nil, fmt.Errorf("arguments must be the JSON of an object, not of %s", tree.Kind())
-	}
-	return object, nil
+	object.Set(BrokenArguments, jsontree.String(text))
+	return object
 }
 
 func (v *values) tool(t *Tool) jinja.Value {

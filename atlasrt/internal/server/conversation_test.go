@@ -2,11 +2,13 @@ package server
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/atlas-inference/atlas/atlasrt/internal/api"
 	"github.com/atlas-inference/atlas/atlasrt/internal/chat"
 	"github.com/atlas-inference/atlas/atlasrt/internal/completion"
 	"github.com/atlas-inference/atlas/atlasrt/internal/tokenizer"
@@ -109,6 +111,33 @@ func TestOffsetsOfHiddenTokens(t *testing.T) {
 	for _, value := range []string{"false", "null"} {
 		if d := object(t, r.post("/v1/completions", `{"prompt":"a","logprobs":`+value+`}`).body); at(d, "choices", 0, "logprobs") != "<nil>" {
 			t.Errorf("logprobs of %s: %v", value, d)
+		}
+	}
+}
+
+// A refusal blames what the client wrote, where that is not a message of its own, and tools that are not shown are refused.
+func TestRefusalsNameWhatIsRefused(t *testing.T) {
+	template, err := chat.ParseTemplate(`{% for m in messages %}{% if loop.index0 != 1 %}{{ m.content }}{% endif %}{% endfor %}`, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := &Model{Template: textTemplate{template, byteTokenizer(t)}, Generator: &completion.Generator{}}
+	say := func(role, text string) chat.Message {
+		return chat.Message{Role: role, Content: chat.Content{Text: text}}
+	}
+	turns := []chat.Message{say("user", "to be"), say("assistant", "or not"), say("user", "what?")}
+	cases := []struct {
+		request chat.Request
+		field   string
+	}{
+		{chat.Request{Messages: turns}, "messages[1]"},
+		{chat.Request{Messages: turns, Names: []string{"input[0]", "input[2]", "input[3]"}}, "input[2]"},
+		{chat.Request{Messages: turns, Tools: []chat.Tool{{Name: "f"}}}, "tools"},
+	}
+	for _, c := range cases {
+		_, err := m.render(t.Context(), &c.request, "messages", 100)
+		if e, ok := errors.AsType[*api.Error](err); !ok || e.Field != c.field {
+			t.Errorf("%+v: got %v, want %s to be blamed", c.request, err, c.field)
 		}
 	}
 }

@@ -96,6 +96,9 @@ func (m *Model) render(ctx context.Context, r *chat.Request, field string, limit
 	if err != nil && ctx.Err() != nil {
 		return none, context.Cause(ctx)
 	}
+	if e, ok := errors.AsType[*chat.NoTools](err); ok {
+		return none, api.Unsupported("tools", "The request has tools, but %s.", e.Error())
+	}
 	if err != nil {
 		text := err.Error()
 		if e, ok := errors.AsType[*chat.Refusal](err); ok {

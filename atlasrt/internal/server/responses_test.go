@@ -267,15 +267,6 @@ func TestInputItems(t *testing.T) {
 	}
 }
 
-// A template's refusal blames the item that a message begins with.
-func TestRefusedItems(t *testing.T) {
-	r := talking(t, answers("ok"), nil)
-	got := r.post("/v1/responses", ask(`[{"role":"user","content":"u"},{"role":"assistant","content":"a"},{"type":"function_call","call_id":"c","name":"f","arguments":"{"},{"type":"function_call_output","call_id":"c","output":"x"}]`, `,"instructions":"i"`))
-	if param := at(object(t, got.body), "error", "param"); got.status != 400 || param != "input[1]" {
-		t.Errorf("%d %s", got.status, got.body)
-	}
-}
-
 // answers is a script of one text.
 func answers(text string) func(string) reply { return func(string) reply { return reply{text: text} } }
 

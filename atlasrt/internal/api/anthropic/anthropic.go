@@ -7,7 +7,7 @@
 // system text for billing, never reach the prompt.
 //
 // The input of a tool_use block is an object. A stream hands on the text that the model wrote for it, piece by piece. In a whole
-// answer, text that is no object, because it is broken or was cut, is the value of the one key BrokenInput.
+// answer, text that is no object, because it is broken or was cut, is the value of the one key chat.BrokenArguments.
 package anthropic
 
 import (

@@ -18,7 +18,7 @@ var (
 	textBlocks      = blockKinds{"text"}
 	userBlocks      = blockKinds{"text", "tool_result", "search_result"}
 	assistantBlocks = blockKinds{"text", "tool_use", "thinking", "redacted_thinking"}
-	resultBlocks    = blockKinds{"text", "search_result", "tool_reference"}
+	resultBlocks    = blockKinds{"text", "search_result", "tool_reference", "image", "document"}
 )
 
 // read reads a text or blocks: texts go to text, blocks of other types to block.
@@ -74,16 +74,20 @@ func toolUse(b *api.Fields) chat.ToolCall {
 	return call
 }
 
-// toolResult reads what a call gave. The model is told where that is an error.
+// toolResult reads what a call gave. The model is told where that is an error, and what of it cannot be read: a tool may give an image
+// at any time, and the conversation must go on.
 func toolResult(b *api.Fields) chat.Message {
 	m := chat.Message{Role: "tool", ToolCallID: required(b, "tool_use_id")}
 	var texts []string
 	read(b, "content", func(text string) { texts = append(texts, text) }, func(kind string, inner *api.Fields) {
-		if kind == "search_result" {
+		switch kind {
+		case "search_result":
 			texts = append(texts, searchResult(inner))
-			return
+		case "tool_reference":
+			texts = append(texts, required(inner, "tool_name"))
+		default:
+			texts = append(texts, fmt.Sprintf("[%s left out: this model reads text only]", kind))
 		}
-		texts = append(texts, required(inner, "tool_name")) // of a tool_reference
 	}, resultBlocks)
 	m.Content.Text = join(texts...)
 	failed := false

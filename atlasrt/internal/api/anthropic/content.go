@@ -12,9 +12,6 @@ import (
 	"github.com/atlas-inference/atlas/atlasrt/internal/jsontree"
 )
 
-// BrokenInput is the key under which a whole answer has the input of a call that is no JSON object.
-const BrokenInput = "INVALID_JSON"
-
 // block is one content block of an answer.
 type block struct {
 	opened    bool
@@ -95,7 +92,7 @@ func appendInput(b, text []byte) []byte {
 	case trimmed[0] == '{' && json.Valid(trimmed):
 		return append(b, trimmed...)
 	}
-	b = append(b, `{"`+BrokenInput+`":`...)
+	b = append(b, `{"`+chat.BrokenArguments+`":`...)
 	b = jsontree.AppendString(b, string(text))
 	return append(b, '}')
 }

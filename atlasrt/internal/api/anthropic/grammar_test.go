@@ -80,7 +80,7 @@ func readStream(stream string) (m message, err error) {
 			}
 			var input map[string]any
 			if json.Unmarshal([]byte(whole), &input) != nil || input == nil {
-				input = map[string]any{BrokenInput: whole}
+				input = map[string]any{chat.BrokenArguments: whole}
 			}
 			block["input"] = input
 		case name == "message_delta" && (state == "message_start" || state == "content_block_stop"):
@@ -146,7 +146,7 @@ func expected(steps [][]chat.Event, hide bool) string {
 	leave := func() {
 		if input := (map[string]any{}); last.Kind == chat.EventToolCall {
 			if !blank(whole) && (json.Unmarshal([]byte(whole), &input) != nil || input == nil) {
-				input = map[string]any{BrokenInput: whole}
+				input = map[string]any{chat.BrokenArguments: whole}
 			}
 			whole = fmt.Sprint(input)
 		}

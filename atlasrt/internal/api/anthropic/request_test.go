@@ -61,7 +61,7 @@ func TestRefusedRequests(t *testing.T) {
 		{"", said(`[{"role":"assistant","content":[{"type":"tool_use","name":"f","input":{}}]}]`), "messages[0].content[0].id is required"},
 		{"", said(`[{"role":"assistant","content":[{"type":"tool_use","id":"1","name":"f","input":"{}"}]}]`), "messages[0].content[0].input must be an object"},
 		{"T091", said(`[{"role":"user","content":[{"type":"image","source":{}}]}]`), `messages[0].content[0].type is "image"`}, {"", said(`[{"role":"user","content":[{"type":"document","source":{}}]}]`), `is "document"`},
-		{"T091", said(`[{"role":"user","content":[{"type":"tool_result","tool_use_id":"1","content":[{"type":"image"}]}]}]`), `messages[0].content[0].content[0].type is "image"`},
+		{"T091", said(`[{"role":"user","content":[{"type":"tool_result","tool_use_id":"1","content":[{"type":"video"}]}]}]`), `messages[0].content[0].content[0].type is "video"`},
 		{"", said(`[{"role":"user","content":[{"text":"x"}]}]`), "messages[0].content[0].type is required"}, {"", said(`[{"role":"user","content":[{"type":"text"}]}]`), "messages[0].content[0].text is required"},
 		{"", body(`,"system":[{"type":"image"}]`), `system[0].type is "image"`}, {"", body(`,"system":7`), "system must be a string or an array of blocks"},
 		{"", body(`,"thinking":{"type":"enabled"}`), "thinking.budget_tokens is required"}, {"", body(`,"thinking":{"type":"enabled","budget_tokens":1023}`), "thinking.budget_tokens is 1023"},
