@@ -7,11 +7,7 @@
 // The package is pure, and its time is linear in the text.
 package parse
 
-import (
-	"strings"
-
-	"github.com/atlas-inference/atlas/atlasrt/internal/chat"
-)
+import "github.com/atlas-inference/atlas/atlasrt/internal/chat"
 
 // Config says how an answer is read.
 type Config struct {
@@ -36,7 +32,7 @@ type Parser struct {
 // New makes a parser at the beginning of an answer.
 func New(c Config) *Parser {
 	p := &Parser{}
-	p.out.thinking = c.Reasoning != nil && c.Thinking
+	p.out.thinking = c.Thinking && c.Reasoning != nil
 	p.feed = newFeed(func(r *reader) {
 		s := &scanner{reader: r, out: &p.out, config: c}
 		s.answer()
@@ -78,21 +74,17 @@ func (p *Parser) Control(text string) []chat.Event {
 }
 
 func (p *Parser) take(text string) []chat.Event {
-	p.out.events = p.out.events[:0]
 	if text != "" && !p.out.over {
 		p.feed.push(text)
 	}
-	return p.out.events
+	return p.out.take()
 }
 
 // End gives the events that become certain as nothing more comes.
 func (p *Parser) End() []chat.Event {
-	p.out.events = p.out.events[:0]
-	if !p.out.over {
-		p.feed.end()
-		p.out.release()
-	}
-	return p.out.events
+	p.feed.end()
+	p.out.release()
+	return p.out.take()
 }
 
 // Close ends the parser, wherever it is.
@@ -116,13 +108,16 @@ type scanner struct {
 	*reader
 	out    *output
 	config Config
-	known  bool // a call of a tool that the request has was begun, and goes on
+	tool   *chat.Tool // whose call was begun and goes on; nil: none
 }
 
 // answer reads a whole answer.
 func (s *scanner) answer() {
 	if s.config.Reasoning != nil {
 		s.think()
+	}
+	if s.config.Tools != nil && s.config.Tools.bare {
+		s.bare()
 	}
 	for !s.out.over && s.reply() {
 	}
@@ -131,19 +126,13 @@ func (s *scanner) answer() {
 // reply reads text up to what begins a call or thoughts, and that; false: the answer ended.
 func (s *scanner) reply() bool {
 	var marks []string
-	thoughts := -1
 	if s.config.Tools != nil {
-		for _, open := range s.config.Tools.opens {
-			marks = append(marks, s.mark(open))
-		}
+		marks = s.opens()
 	}
+	thoughts := -1
 	if r := s.config.Reasoning; r != nil && s.config.isControl(r.Open) {
 		thoughts = len(marks)
-		marks = append(marks, s.mark(r.Open))
-	}
-	if len(marks) == 0 {
-		s.until(nil, s.out.text)
-		return false
+		marks = append(marks, s.opening())
 	}
 	switch which := s.until(marks, s.out.text); which {
 	case -1:
@@ -151,7 +140,8 @@ func (s *scanner) reply() bool {
 	case thoughts:
 		s.thoughts()
 	default:
-		s.open(marks[which])
+		s.record()
+		s.kept -= len(marks[which])
 		s.config.Tools.read(s, which)
 	}
 	return true
@@ -164,8 +154,3 @@ func (s *scanner) mark(text string) string {
 	}
 	return text
 }
-
-// shown is a text without what marks control tokens in it.
-func shown(text string) string { return plain.Replace(text) }
-
-var plain = strings.NewReplacer(controlBegin, "", controlEnd, "")

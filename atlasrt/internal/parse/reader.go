@@ -1,9 +1,6 @@
 package parse
 
-import (
-	"bytes"
-	"iter"
-)
+import "iter"
 
 // Bytes around the text of a control token. No UTF-8 has them, so nothing that a model spells becomes one.
 const (
@@ -12,8 +9,8 @@ const (
 )
 
 // reader is an answer as one text that a program reads from its start to its end. It waits inside of its methods for what has
-// not come yet, so that a program reads as if all were there, and cannot tell how its input was cut. It never goes back: time
-// is linear in the text.
+// not come yet, so that a program reads as if all were there, and cannot tell how its input was cut. It does not go back, and looks
+// ahead no farther than a mark and the white space before it: time is linear in the text.
 type reader struct {
 	text  []byte // that came and is not forgotten
 	at    int    // what is read ends here
@@ -75,32 +72,34 @@ func (r *reader) has(n int) bool {
 	return len(r.text)-r.at >= n
 }
 
-// peek is the next byte; 0 at the end.
-func (r *reader) peek() byte {
+// ahead is the byte n bytes on; 0 behind the end.
+func (r *reader) ahead(n int) byte {
 	r.steps++
-	if !r.has(1) {
+	if !r.has(n + 1) {
 		return 0
 	}
-	return r.text[r.at]
+	return r.text[r.at+n]
 }
 
-// take reads a literal where it comes next. It waits no longer than what came agrees with the literal.
-func (r *reader) take(literal string) bool {
-	if !r.sees(literal) {
-		return false
-	}
-	r.at += len(literal)
-	return true
-}
+// peek is the next byte; 0 at the end.
+func (r *reader) peek() byte { return r.ahead(0) }
 
-// sees tells whether a literal comes next.
-func (r *reader) sees(literal string) bool {
+// sees tells whether a literal comes n bytes on. It waits no longer than what came agrees with the literal.
+func (r *reader) sees(n int, literal string) bool {
 	for i := range len(literal) {
-		r.steps++
-		if !r.has(i+1) || r.text[r.at+i] != literal[i] {
+		if r.ahead(n+i) != literal[i] {
 			return false
 		}
 	}
+	return true
+}
+
+// take reads a literal where it comes next.
+func (r *reader) take(literal string) bool {
+	if !r.sees(0, literal) {
+		return false
+	}
+	r.at += len(literal)
 	return true
 }
 
@@ -117,30 +116,54 @@ func isSpace(c byte) bool { return c == ' ' || c == '\n' || c == '\t' || c == '\
 // comes before is handed over in pieces, as soon as no literal can begin in it. Of literals that begin at one place the longest
 // is taken.
 func (r *reader) until(literals []string, hand func(string)) int {
+	n := 0 // unread bytes that begin no literal
 	for {
-		rest := r.text[r.at:]
-		place, which, open := len(rest), -1, len(rest)
-		for i, literal := range literals {
-			r.steps += len(rest)
-			at := bytes.Index(rest, []byte(literal))
-			if at >= 0 && (at < place || at == place && which >= 0 && len(literal) > len(literals[which])) {
-				place, which = at, i
-			}
-			open = min(open, len(rest)-overlap(rest, literal))
+		which, open := -1, n == len(r.text)-r.at
+		if !open {
+			which, open = r.begins(r.text[r.at+n:], literals)
 		}
 		switch {
-		case which >= 0 && (place < open || r.ended):
-			r.hand(place, hand)
+		case open && !r.ended:
+			r.hand(n, hand)
+			n = 0
+			r.wait()
+		case which >= 0:
+			r.hand(n, hand)
 			r.at += len(literals[which])
 			return which
-		case r.ended:
-			r.hand(len(rest), hand)
+		case n == len(r.text)-r.at:
+			r.hand(n, hand)
 			return -1
+		default:
+			n++
 		}
-		r.hand(min(open, place), hand)
-		r.wait()
 	}
 }
+
+// begins gives the longest literal that a text begins with, or -1. open tells that a longer one may still come.
+func (r *reader) begins(text []byte, literals []string) (which int, open bool) {
+	which = -1
+	r.steps++
+	for i, literal := range literals {
+		n := 0
+		for n < len(literal) && n < len(text) && literal[n] == text[n] {
+			n++
+		}
+		r.steps += n
+		switch {
+		case n == len(literal):
+			if which < 0 || n > len(literals[which]) {
+				which = i
+			}
+		case n == len(text):
+			open = true
+		}
+	}
+	return which, open
+}
+
+// back makes what until read last unread again.
+func (r *reader) back(literal string) { r.at -= len(literal) }
 
 // hand reads n bytes and hands them over.
 func (r *reader) hand(n int, to func(string)) {
@@ -151,21 +174,14 @@ func (r *reader) hand(n int, to func(string)) {
 	}
 }
 
-// overlap is how many bytes at the end of a text begin a literal without completing it.
-func overlap(text []byte, literal string) int {
-	for n := min(len(literal)-1, len(text)); n > 0; n-- {
-		if string(text[len(text)-n:]) == literal[:n] {
-			return n
-		}
-	}
-	return 0
-}
-
 // record keeps what is read from now on, for recorded.
 func (r *reader) record() { r.kept = r.at }
 
-// recorded is what was read since record, and ends its keeping.
+// recorded is what was read since record, if it was called, and ends its keeping.
 func (r *reader) recorded() string {
+	if r.kept < 0 {
+		return ""
+	}
 	text := string(r.text[r.kept:r.at])
 	r.kept = -1
 	return text

@@ -12,13 +12,22 @@ type Tools struct {
 	Name  string   // of the format
 	Marks []string // that may be control tokens of a tokenizer
 	opens []string // what begins a call, or several
+	bare  bool     // an answer may also begin with calls in JSON that no mark announces
 	read  func(s *scanner, open int)
 }
 
-// formats are the ways to write calls that are known.
+// formats are the ways to write calls that are known, each in a file of its own. One more needs a line here, and in the tests a
+// corpus.
 func formats() []Tools {
 	return []Tools{
 		{Name: "hermes", Marks: []string{"<tool_call>", "</tool_call>"}, opens: []string{"<tool_call>"}, read: (*scanner).hermes},
+		{Name: "qwen3_coder", Marks: []string{"<tool_call>", "</tool_call>"}, opens: []string{"<tool_call>", "<function="}, read: (*scanner).qwen},
+		{Name: "nemotron", Marks: []string{"<tool_call>", "</tool_call>"}, opens: []string{"<tool_call>", "<function="}, read: (*scanner).qwen},
+		{Name: "minimax", Marks: []string{"<minimax:tool_call>", "</minimax:tool_call>"}, opens: []string{"<minimax:tool_call>", `<invoke name="`}, read: (*scanner).minimax},
+		{Name: "mistral", Marks: []string{"[TOOL_CALLS]", "[ARGS]", "[CALL_ID]"}, opens: []string{"[TOOL_CALLS]"}, read: (*scanner).mistral},
+		{Name: "gemma4", Marks: []string{"<|tool_call>", "<tool_call|>", `<|"|>`}, opens: []string{"<|tool_call>"}, read: (*scanner).gemma},
+		{Name: "llama3_json", Marks: []string{"<|python_tag|>"}, opens: []string{"<|python_tag|>"}, bare: true, read: (*scanner).python},
+		{Name: "json", bare: true},
 	}
 }
 
@@ -40,88 +49,107 @@ func ToolFormats() (names []string) {
 	return names
 }
 
-// begin begins a call, now that its name is known. Where the request has no such tool, what is read remains text.
+// What follows is for the formats. Since the mark that began a call the reader records. begin ends that for a call that may be
+// made; of any other one, all up to conclude comes back as text.
+
+// begin begins a call, now that its name is known.
 func (s *scanner) begin(name string) {
-	s.known = s.config.AnyTool || slices.ContainsFunc(s.config.Declared, func(t chat.Tool) bool { return t.Name == name })
-	if !s.known {
-		return
+	for i, t := range s.config.Declared {
+		if t.Name == name {
+			s.tool = &s.config.Declared[i]
+		}
 	}
-	s.recorded()
-	s.out.call(name)
+	if s.tool == nil && s.config.AnyTool {
+		s.tool = &chat.Tool{Name: name}
+	}
+	if s.known() {
+		s.recorded()
+		s.out.call(name)
+	}
 }
+
+// known tells whether a call that may be made goes on.
+func (s *scanner) known() bool { return s.tool != nil }
 
 // argue takes a piece of the arguments of a call that was begun.
 func (s *scanner) argue(text string) {
-	if s.known {
+	if s.known() {
 		s.out.arguments(text)
 	}
 }
 
-// conclude ends what began with an opening mark: a call, or else text. whole tells that nothing of it is missing.
+// conclude ends a call, or what looked like one. whole tells that nothing of it is missing.
 func (s *scanner) conclude(whole bool) {
-	if !s.known {
+	if !s.known() {
 		s.out.text(s.recorded())
 		return
 	}
-	if s.known = false; whole && s.out.empty {
+	if s.tool = nil; whole && s.out.empty {
 		s.out.arguments("{}")
 	}
-	s.out.part()
+	s.out.part(blanks)
 	s.out.over = s.config.OneCall
 }
 
-// closing reads to the mark that closes a call, and concludes it. A call that lacks the mark ends where the next one begins.
-// What stands between a whole call and the mark is text; where a call is broken it belongs to the arguments.
-func (s *scanner) closing(mark string, whole bool) {
-	mark = s.mark(mark)
+// broken concludes what does not go on as a call does. Where its name was given, what is left up to the mark are arguments as they
+// were written.
+func (s *scanner) broken(ends ...string) {
+	if s.known() {
+		s.to(s.argue, ends...)
+	}
+	s.conclude(false)
+}
+
+// closed concludes a whole call and reads the mark behind it.
+func (s *scanner) closed(end string) {
+	called := s.known()
+	s.conclude(true)
+	s.record()
+	s.leave(called, end)
+}
+
+// leave reads the mark that ends one call or several, which may be missing. What was recorded is what stands behind the last one;
+// called tells that it was a call. Brackets too many are left out then, all else is text.
+func (s *scanner) leave(called bool, ends ...string) {
+	s.space()
+	ended := slices.ContainsFunc(ends, s.take)
+	between := s.recorded()
 	switch {
-	case s.known && whole:
-		s.space()
-		if s.take(mark) {
-			s.conclude(true)
-			return
+	case !called:
+		s.out.text(between)
+		return
+	case ended:
+		return
+	}
+	solid := false
+	hand := func(text string) {
+		if !solid {
+			text = strings.TrimLeft(text, blanks+"}]")
+			solid = text != ""
 		}
-		s.conclude(true)
-		s.beyond(mark)
-	case s.known:
-		s.to(mark, s.argue)
-		s.conclude(false)
-	default:
-		if whole {
-			s.space()
-			s.take(mark)
-		}
-		s.conclude(whole)
+		s.out.text(text)
+	}
+	hand(between)
+	if len(ends) > 0 && s.to(hand, ends...) {
+		s.out.part(blanks)
 	}
 }
 
-// beyond reads what stands between a call and its closing mark: brackets too many are left out, all else is text.
-func (s *scanner) beyond(mark string) {
-	solid := false
-	var before []byte
-	s.to(mark, func(text string) {
-		before = append(before, text...)
-		if solid = solid || strings.Trim(text, blanks+"}]") != ""; solid {
-			s.out.text(string(before))
-			before = before[:0]
-		}
-	})
-	s.out.part()
+// to reads to one of the marks that end calls, and past it, or to one that begins another. It tells whether there was an end.
+func (s *scanner) to(hand func(string), ends ...string) bool {
+	marks := append(s.opens(), ends...)
+	which := s.until(marks, hand)
+	begins := which >= 0 && which < len(marks)-len(ends)
+	if begins {
+		s.back(marks[which])
+	}
+	return which >= 0 && !begins
 }
 
-// to reads to a closing mark, and past it, or to what begins another call.
-func (s *scanner) to(mark string, hand func(string)) {
-	marks := []string{mark}
+// opens are the marks that begin calls.
+func (s *scanner) opens() (marks []string) {
 	for _, open := range s.config.Tools.opens {
 		marks = append(marks, s.mark(open))
 	}
-	if which := s.until(marks, hand); which > 0 {
-		s.at -= len(marks[which])
-	}
-}
-
-// open begins to read what may be a call, behind its opening mark.
-func (s *scanner) open(mark string) {
-	s.record()
-	s.kept -= len(mark)
+	return marks
 }
