@@ -43,76 +43,62 @@ func kindOf(name string) kinds {
 // mostSchemas bounds how many schemas say of what kinds a parameter is: they come with a request, and may refer to themselves.
 const mostSchemas = 64
 
-// kinds are those that the tool whose call goes on declares for a parameter.
-func (s *scanner) kinds(parameter string) kinds {
+// kinds are those that the tool whose call goes on declares for a parameter, in its schema or in those that one names.
+func (s *scanner) kinds(parameter string) (k kinds) {
 	if !s.known() {
 		return 0
 	}
-	l := schemas{root: s.tool.Parameters, left: mostSchemas}
-	return l.kinds(member(member(l.root, "properties"), parameter))
-}
-
-// schemas looks up what schemas say.
-type schemas struct {
-	root jsontree.Value // what references start from
-	left int
-}
-
-// kinds are those that a schema names, itself or by others.
-func (l *schemas) kinds(schema jsontree.Value) (k kinds) {
-	if l.left--; l.left < 0 {
-		return 0
+	root := s.tool.Parameters
+	schemas := []jsontree.Value{member(member(root, "properties"), parameter)}
+	for n := 0; n < len(schemas) && n < mostSchemas; n++ {
+		k |= schemaKinds(schemas[n])
+		for _, name := range []string{"anyOf", "oneOf", "allOf"} {
+			others, _ := member(schemas[n], name).(jsontree.Array)
+			schemas = append(schemas, others[:min(len(others), mostSchemas)]...)
+		}
+		if path, ok := member(schemas[n], "$ref").(jsontree.String); ok {
+			schemas = append(schemas, find(root, string(path)))
+		}
 	}
+	return k
+}
+
+// schemaKinds are those that a schema names itself.
+func schemaKinds(schema jsontree.Value) (k kinds) {
 	switch t := member(schema, "type").(type) {
 	case jsontree.String:
-		k |= kindOf(string(t))
+		k = kindOf(string(t))
 	case jsontree.Array:
 		for _, one := range t {
 			if name, ok := one.(jsontree.String); ok {
 				k |= kindOf(string(name))
 			}
 		}
-	}
-	if k == 0 {
-		if values, ok := member(schema, "enum").(jsontree.Array); ok {
-			for _, v := range values {
-				k |= valueKind(v)
-			}
-		}
+	case nil:
 		if v := member(schema, "const"); v != nil {
+			k = valueKind(v)
+		}
+		values, _ := member(schema, "enum").(jsontree.Array)
+		for _, v := range values {
 			k |= valueKind(v)
 		}
 	}
 	if v, ok := member(schema, "nullable").(jsontree.Bool); ok && bool(v) {
 		k |= nullKind
 	}
-	for _, name := range []string{"anyOf", "oneOf", "allOf"} {
-		if others, ok := member(schema, name).(jsontree.Array); ok {
-			for _, other := range others {
-				if l.left == 0 {
-					break
-				}
-				k |= l.kinds(other)
-			}
-		}
-	}
-	if path, ok := member(schema, "$ref").(jsontree.String); ok {
-		k |= l.kinds(l.find(string(path)))
-	}
 	return k
 }
 
-// find is the schema at a path such as #/$defs/place.
-func (l *schemas) find(path string) jsontree.Value {
-	at := l.root
+// find is the schema at a path such as #/$defs/place; nil where there is none.
+func find(root jsontree.Value, path string) jsontree.Value {
 	names := strings.Split(path, "/")
-	for _, name := range names[1:] {
-		at = member(at, name)
-	}
 	if names[0] != "#" {
 		return nil
 	}
-	return at
+	for _, name := range names[1:] {
+		root = member(root, name)
+	}
+	return root
 }
 
 // member is a value of an object; nil where there is none.

@@ -139,10 +139,7 @@ func (s *scanner) quote() string { return s.mark(`<|"|>`) }
 func (s *scanner) bareText(ends ...string) (text string, whole bool) {
 	var b []byte
 	marks := append(ends, ",", "{", "}", "[", "]", s.quote(), s.mark("<tool_call|>"), controlBegin)
-	which := s.until(marks, func(text string) { b = append(b, text...) })
-	if which >= 0 {
-		s.back(marks[which])
-	}
+	which := s.find(marks, func(text string) { b = append(b, text...) })
 	return strings.TrimRight(string(b), blanks), which >= 0 && which < len(ends)
 }
 

@@ -29,12 +29,11 @@ func (s *scanner) mistral(int) {
 			return
 		}
 	}
-	c := jsonCall{argued: true}
-	if !s.arguments(&c) {
-		s.broken()
+	if c := s.peek(); (c == '{' || c == '"') && s.arguments(&jsonCall{}) {
+		s.conclude(true)
 		return
 	}
-	s.conclude(true)
+	s.broken()
 }
 
 // bareword reads a name or an identifier, which end at white space, a bracket or a control token.

@@ -134,14 +134,15 @@ func (s *scanner) reply() bool {
 		thoughts = len(marks)
 		marks = append(marks, s.opening())
 	}
-	switch which := s.until(marks, s.out.text); which {
+	switch which := s.find(marks, s.out.text); which {
 	case -1:
 		return false
 	case thoughts:
+		s.take(marks[which])
 		s.thoughts()
 	default:
 		s.record()
-		s.kept -= len(marks[which])
+		s.take(marks[which])
 		s.config.Tools.read(s, which)
 	}
 	return true

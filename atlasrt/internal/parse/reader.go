@@ -112,10 +112,18 @@ func (r *reader) space() {
 
 func isSpace(c byte) bool { return c == ' ' || c == '\n' || c == '\t' || c == '\r' }
 
-// until reads to the first of some literals, which is read too and whose index it gives; -1 where the answer ends before. What
-// comes before is handed over in pieces, as soon as no literal can begin in it. Of literals that begin at one place the longest
-// is taken.
+// until reads to the first of some literals and past it. It gives its index; -1 where the answer ends before. What comes before is
+// handed over in pieces, as soon as no literal can begin in it. Of literals that begin at one place the longest is taken.
 func (r *reader) until(literals []string, hand func(string)) int {
+	which := r.find(literals, hand)
+	if which >= 0 {
+		r.at += len(literals[which])
+	}
+	return which
+}
+
+// find is until, but leaves the literal unread.
+func (r *reader) find(literals []string, hand func(string)) int {
 	n := 0 // unread bytes that begin no literal
 	for {
 		which, open := -1, n == len(r.text)-r.at
@@ -129,7 +137,6 @@ func (r *reader) until(literals []string, hand func(string)) int {
 			r.wait()
 		case which >= 0:
 			r.hand(n, hand)
-			r.at += len(literals[which])
 			return which
 		case n == len(r.text)-r.at:
 			r.hand(n, hand)
@@ -161,9 +168,6 @@ func (r *reader) begins(text []byte, literals []string) (which int, open bool) {
 	}
 	return which, open
 }
-
-// back makes what until read last unread again.
-func (r *reader) back(literal string) { r.at -= len(literal) }
 
 // hand reads n bytes and hands them over.
 func (r *reader) hand(n int, to func(string)) {

@@ -137,13 +137,12 @@ func (s *scanner) leave(called bool, ends ...string) {
 
 // to reads to one of the marks that end calls, and past it, or to one that begins another. It tells whether there was an end.
 func (s *scanner) to(hand func(string), ends ...string) bool {
-	marks := append(s.opens(), ends...)
-	which := s.until(marks, hand)
-	begins := which >= 0 && which < len(marks)-len(ends)
-	if begins {
-		s.back(marks[which])
+	marks := append(ends, s.opens()...)
+	which := s.find(marks, hand)
+	if which < 0 || which >= len(ends) {
+		return false
 	}
-	return which >= 0 && !begins
+	return s.take(marks[which])
 }
 
 // opens are the marks that begin calls.

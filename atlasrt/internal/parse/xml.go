@@ -1,6 +1,9 @@
 package parse
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // markup is a way to write calls with tags.
 type markup struct {
@@ -73,11 +76,9 @@ func (s *scanner) tagged(m *markup, within bool) {
 // tagName reads the name in a tag, and the tag's end.
 func (s *scanner) tagName(m *markup) (name string, ok bool) {
 	var b []byte
-	which := s.until([]string{m.nameEnd, "\n", "<", controlBegin}, func(text string) { b = append(b, text...) })
-	if which > 0 {
-		s.at--
-	}
-	return strings.TrimSpace(string(b)), which == 0
+	ends := []string{m.nameEnd, "\n", "<", controlBegin}
+	ok = s.find(ends, func(text string) { b = append(b, text...) }) == 0 && s.take(m.nameEnd)
+	return strings.TrimSpace(string(b)), ok
 }
 
 // parameters reads the parameters of a call and its closing tag, which may be missing where the next tag shows that the call is
@@ -116,47 +117,39 @@ func (s *scanner) parameterValue(m *markup, kinds kinds) (whole bool) {
 	v := newArgument(s.argue, kinds, lines)
 	ends := []string{m.valueEnd, m.parameter, m.callEnd, m.close, m.open}
 	for {
-		which := s.until(ends, v.add)
+		which := s.find(ends, v.add)
 		if which < 0 {
 			v.cut()
 			return false
 		}
-		line, over := !lines || v.atLine(), false
-		switch end := ends[which]; end {
+		end := ends[which]
+		over := !lines || v.atLine()
+		switch end {
 		case m.valueEnd:
-			over = s.follows(m.parameter, m.callEnd, m.close, m.open, m.call)
-		case m.parameter:
-			over = line
+			over = s.follows(end, m.parameter, m.callEnd, m.close, m.open, m.call)
 		case m.callEnd:
-			over = line && s.follows(m.close, m.open, m.call)
-		default:
-			over = end[0] == controlBegin[0] || line && s.follows(m.open, m.call)
+			over = over && s.follows(end, m.close, m.open, m.call)
+		case m.close, m.open:
+			over = end[0] == controlBegin[0] || over && s.follows(end, m.open, m.call)
 		}
-		if !over {
-			v.add(ends[which])
-			continue
+		if over {
+			v.end()
+			s.take(m.valueEnd)
+			return true
 		}
-		v.end()
-		if which > 0 {
-			s.back(ends[which])
-		}
-		return true
+		s.take(end)
+		v.add(end)
 	}
 }
 
-// follows tells whether one of some tags comes next, or nothing more does.
-func (s *scanner) follows(tags ...string) bool {
-	n := 0
+// follows tells whether what comes next is a tag with another one behind it, or with nothing more.
+func (s *scanner) follows(tag string, others ...string) bool {
+	n := len(tag)
 	for isSpace(s.ahead(n)) {
 		n++
 	}
 	if !s.has(n + 1) {
 		return true
 	}
-	for _, tag := range tags {
-		if s.sees(n, tag) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(others, func(other string) bool { return s.sees(n, other) })
 }
