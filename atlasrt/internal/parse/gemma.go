@@ -98,12 +98,15 @@ func (s *scanner) gemmaKey() bool {
 		return s.value(s.argue)
 	}
 	key, whole := s.bareText(":")
-	if !whole {
+	switch {
+	case whole:
+		s.argue(quoted(key))
+	case s.has(1):
 		s.argue(key)
-		return false
+	default:
+		s.argue(`"` + escaped(key))
 	}
-	s.argue(quoted(key))
-	return true
+	return whole
 }
 
 // gemmaList reads a list behind its bracket.

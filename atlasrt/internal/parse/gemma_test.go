@@ -19,7 +19,7 @@ func gemmaRecords() []record {
 		{name: "brackets too many", answer: `<|tool_call>call:f{}}]<tool_call|>x`, want: []chat.Event{call(0, "f", "{}"), text("x")}},
 		{name: "cut in text", answer: `<|tool_call>call:f{x:<|"|>lin`, want: []chat.Event{call(0, "f", `{"x": "lin`)}},
 		{name: "cut in a number", answer: `<|tool_call>call:f{x:12`, want: []chat.Event{call(0, "f", `{"x": 12`)}},
-		{name: "cut in a key", answer: `<|tool_call>call:f{x:1,yy`, want: []chat.Event{call(0, "f", `{"x": 1, yy`)}},
+		{name: "cut in a key", answer: `<|tool_call>call:f{x:1,yy`, want: []chat.Event{call(0, "f", `{"x": 1, "yy`)}},
 		{name: "cut in the name", answer: `<|tool_call>call:f`, want: []chat.Event{text(`<|tool_call>call:f`)}},
 		{name: "broken", answer: `<|tool_call>call:f{x:1;y=2,]<tool_call|>z`, want: []chat.Event{call(0, "f", `{"x": "1;y=2", ]`), text("z")}},
 		{name: "broken in a list", answer: `<|tool_call>call:f{l:[1}<tool_call|><|tool_call>call:g{}<tool_call|>`, want: []chat.Event{call(0, "f", `{"l": [1}`), call(1, "g", "{}")}},

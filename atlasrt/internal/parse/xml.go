@@ -90,6 +90,10 @@ func (s *scanner) parameters(m *markup) (whole bool) {
 		switch {
 		case s.take(m.parameter):
 			name, ok := s.tagName(m)
+			if !ok && !s.has(1) {
+				s.argue(separator + `"` + escaped(name))
+				return false
+			}
 			if !ok {
 				s.argue(m.parameter + name)
 				return false

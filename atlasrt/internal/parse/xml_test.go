@@ -34,6 +34,7 @@ func qwenRecords() []record {
 		{name: "cut in a value", answer: "<tool_call>\n<function=f>\n<parameter=x>\nline\n\"two\"", want: []chat.Event{call(0, "f", `{"x": "line\n\"two\"`)}},
 		{name: "cut in a number", answer: "<tool_call>\n<function=typed>\n<parameter=whole>\n12", want: []chat.Event{call(0, "typed", `{"whole": 12`)}},
 		{name: "cut behind a value", answer: "<tool_call>\n<function=f>\n<parameter=x>\n1\n</parameter>\n", want: []chat.Event{call(0, "f", `{"x": "1"`)}},
+		{name: "cut in a key", answer: "<tool_call>\n<function=f>\n<parameter=x>\n1\n</parameter>\n<parameter=yy", want: []chat.Event{call(0, "f", `{"x": "1", "yy`)}},
 		{name: "cut in the name", answer: "<tool_call>\n<function=f", want: []chat.Event{text("<tool_call>\n<function=f")}},
 		{name: "JSON instead of parameters", answer: "<tool_call>\n<function=f>\n{\"x\": 1}</function>\n</tool_call>\nc", want: []chat.Event{call(0, "f", `{"x": 1}`), text("c")}},
 		{name: "broken behind a value", answer: "<tool_call>\n<function=f>\n<parameter=x>\n1\n</parameter>\n<parameter=\ny>\n</function>\n</tool_call>c", want: []chat.Event{call(0, "f", "{\"x\": \"1\"<parameter=\ny>\n"), text("c")}},
