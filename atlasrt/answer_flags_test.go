@@ -20,23 +20,13 @@ import (
 	"github.com/atlas-inference/atlas/targets"
 )
 
-// unread are the formats that files may name and that cannot be read yet: a name leaves the list with its parser.
-var unread = []string{"qwen3_coder", "nemotron", "mistral", "gemma4", "minimax", "llama3_json", "json"}
-
 // Formats that files may name are those that can be read.
 func TestFormatsOfFacts(t *testing.T) {
 	if want := formats.ReasoningFormats(); !slices.Equal(targets.ReasoningFormats(), want) {
 		t.Errorf("files may name the formats of thoughts %v, and %v can be read", targets.ReasoningFormats(), want)
 	}
-	for _, name := range targets.ToolFormats() {
-		if readable := formats.FindTools(name) != nil; readable == slices.Contains(unread, name) {
-			t.Errorf("format %s: readable is %v, and the list of those that are not says otherwise", name, readable)
-		}
-	}
-	for _, name := range formats.ToolFormats() {
-		if !slices.Contains(targets.ToolFormats(), name) {
-			t.Errorf("format %s can be read, and no file may name it", name)
-		}
+	if want := formats.ToolFormats(); !slices.Equal(targets.ToolFormats(), want) {
+		t.Errorf("files may name the formats of calls %v, and %v can be read", targets.ToolFormats(), want)
 	}
 }
 
@@ -115,9 +105,6 @@ func TestFactsAgreeWithTemplates(t *testing.T) {
 		want := fmt.Sprintf("%s %s %s", tools, reasoning, closing)
 		if m.Tools.Format == "nemotron" { // which templates write like qwen3_coder
 			want = strings.Replace(want, "qwen3_coder", "nemotron", 1)
-		}
-		if slices.Contains(unread, m.Tools.Format) {
-			want = strings.Replace(want, "none", m.Tools.Format, 1)
 		}
 		if got != want {
 			t.Errorf("%s: the file says %s, and the template shows %s", c.model, got, want)

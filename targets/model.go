@@ -61,7 +61,7 @@ func ReasoningFormats() []string { return []string{"think", "mistral", "gemma"} 
 
 // ToolFormats are the formats of calls that files may name.
 func ToolFormats() []string {
-	return []string{"hermes", "qwen3_coder", "nemotron", "mistral", "gemma4", "minimax", "llama3_json", "json"}
+	return []string{"hermes", "qwen3_coder", "nemotron", "minimax", "mistral", "gemma4", "llama3_json", "json"}
 }
 
 // NoFormat is the name that stands for no format.

@@ -149,7 +149,7 @@ func TestT089AdversarialMarkup(t *testing.T) {
 		"json":        {"", "[", `{"name":"f","parameters":`, `{"parameters":{"a":"`},
 	}
 	begun["nemotron"] = begun["qwen3_coder"]
-	const size = 8 << 10
+	const size = 2 << 10
 	for _, name := range ToolFormats() {
 		t.Run(name, func(t *testing.T) {
 			if len(begun[name]) == 0 {
