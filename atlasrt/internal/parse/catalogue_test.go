@@ -128,7 +128,7 @@ func TestT058UnknownTool(t *testing.T) {
 }
 
 // mostSteps is how often a byte is looked at, at most and in the mean.
-const mostSteps = 64
+const mostSteps = 24
 
 // TestT089AdversarialMarkup repeats what is hard to read, in each format, behind what makes it so. Twice the text takes twice the steps
 // and twice the memory, however it is cut.

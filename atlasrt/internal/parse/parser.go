@@ -87,8 +87,11 @@ func (p *Parser) End() []chat.Event {
 	return p.out.take()
 }
 
-// Close ends the parser, wherever it is.
-func (p *Parser) Close() { p.feed.stop() }
+// Close ends the parser, wherever it is. It may be called again.
+func (p *Parser) Close() {
+	p.out.over = true // what is not yet certain is not said
+	p.feed.stop()
+}
 
 // Thinking tells whether the model is within its thoughts.
 func (p *Parser) Thinking() bool { return p.out.thinking }

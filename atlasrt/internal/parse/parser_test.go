@@ -2,6 +2,7 @@ package parse
 
 import (
 	"reflect"
+	"runtime"
 	"slices"
 	"testing"
 )
@@ -41,4 +42,62 @@ func TestRecords(t *testing.T) {
 		}
 	}
 	t.Logf("%v records, %d ways to cut them", count, cuts)
+}
+
+// TestGoroutines closes parsers wherever they are, and looks for what they leave.
+func TestGoroutines(t *testing.T) {
+	before := runtime.NumGoroutine()
+	var open []*Parser
+	for _, c := range corpora() {
+		for _, r := range c.records {
+			config := c.config(t, &r, false)
+			for at := range len(r.answer) {
+				p := New(config)
+				p.Push(r.answer[:at])
+				open = append(open, p)
+			}
+		}
+	}
+	if during := runtime.NumGoroutine(); during < before+len(open)/2 {
+		t.Errorf("%d goroutines for %d parsers: this test sees none of theirs", during-before, len(open))
+	}
+	for i, p := range open {
+		if i%2 == 0 {
+			p.End()
+		}
+		p.Close()
+		p.Close()
+	}
+	for range 100 { // goroutines of the runtime may come and go
+		if runtime.NumGoroutine() <= before {
+			return
+		}
+		runtime.Gosched()
+	}
+	t.Errorf("%d goroutines are left of %d parsers", runtime.NumGoroutine()-before, len(open))
+}
+
+// A closed parser takes nothing and says nothing.
+func TestClosed(t *testing.T) {
+	p := New(Config{Tools: FindTools("hermes")})
+	p.Push("a <tool_call>{")
+	p.Close()
+	if events := p.Push("b"); len(events) > 0 {
+		t.Errorf("a closed parser gives %+v", events)
+	}
+}
+
+func TestThinking(t *testing.T) {
+	config := Config{Reasoning: FindReasoning("think"), Thinking: true}
+	p := New(config)
+	defer p.Close()
+	cases := []struct {
+		push string
+		want bool // the next token belongs to thoughts
+	}{{"", true}, {"a", true}, {"</thi", true}, {"nk>", false}, {"b", false}}
+	for _, c := range cases {
+		if p.Push(c.push); p.Thinking() != c.want {
+			t.Errorf("behind %q: thinking %v, want %v", c.push, p.Thinking(), c.want)
+		}
+	}
 }
