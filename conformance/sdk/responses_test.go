@@ -186,6 +186,15 @@ func TestResponses(t *testing.T) {
 			t.Errorf("got %v", err)
 		}
 	})
+	check(t, openaiGo, "responses", "cancel in the background", func(t *testing.T) {
+		q := s.respond("long")
+		q.Background, q.MaxOutputTokens = openai.Bool(true), openai.Int(8000)
+		made := s.response(t, q)
+		if got, err := s.client.Responses.Cancel(t.Context(), made.ID); err != nil || got.Status != "cancelled" {
+			t.Errorf("made %s, cancelled %+v, %v", made.Status, got, err)
+		}
+		s.idle(t)
+	})
 	check(t, openaiGo, "responses", "context length", func(t *testing.T) {
 		q := s.respond("hello")
 		q.Input = responses.ResponseNewParamsInputUnion{OfString: openai.String(strings.Repeat("word ", 40_000))}
