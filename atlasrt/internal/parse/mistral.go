@@ -23,7 +23,7 @@ func (s *scanner) mistral(int) {
 	}
 	s.begin(name)
 	s.space()
-	for _, open := range s.opens() {
+	for _, open := range s.opens {
 		if s.sees(0, open) { // no arguments at all
 			s.conclude(true)
 			return

@@ -16,8 +16,7 @@ type Tools struct {
 	read  func(s *scanner, open int)
 }
 
-// formats are the ways to write calls that are known, each in a file of its own. One more needs a line here, and in the tests a
-// corpus.
+// formats are the ways to write calls that are known.
 func formats() []Tools {
 	return []Tools{
 		{Name: "hermes", Marks: []string{"<tool_call>", "</tool_call>"}, opens: []string{"<tool_call>"}, read: (*scanner).hermes},
@@ -137,18 +136,10 @@ func (s *scanner) leave(called bool, ends ...string) {
 
 // to reads to one of the marks that end calls, and past it, or to one that begins another. It tells whether there was an end.
 func (s *scanner) to(hand func(string), ends ...string) bool {
-	marks := append(ends, s.opens()...)
+	marks := append(slices.Clip(ends), s.opens...)
 	which := s.find(marks, hand)
 	if which < 0 || which >= len(ends) {
 		return false
 	}
 	return s.take(marks[which])
-}
-
-// opens are the marks that begin calls.
-func (s *scanner) opens() (marks []string) {
-	for _, open := range s.config.Tools.opens {
-		marks = append(marks, s.mark(open))
-	}
-	return marks
 }
