@@ -101,3 +101,13 @@ func TestThinking(t *testing.T) {
 		}
 	}
 }
+
+// Where any tool may be called, a call still needs a name.
+func TestAnyTool(t *testing.T) {
+	each(t, func(t *testing.T, w written, config Config) {
+		config.Declared, config.AnyTool = nil, true
+		expect(t, config, w.call("missing", "a"), call(0, "missing", `{"x": "a"}`))
+		answer := w.call("", "a")
+		expect(t, config, answer, text(answer))
+	})
+}

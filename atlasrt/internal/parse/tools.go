@@ -58,7 +58,7 @@ func (s *scanner) begin(name string) {
 			s.tool = &s.config.Declared[i]
 		}
 	}
-	if s.tool == nil && s.config.AnyTool {
+	if s.tool == nil && s.config.AnyTool && name != "" {
 		s.tool = &chat.Tool{Name: name}
 	}
 	if s.known() {
