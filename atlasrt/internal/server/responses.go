@@ -180,16 +180,17 @@ func (s *Server) deleteResponse(c *gin.Context) {
 	s.write(c, 200, jsonType, responses.DeletedBody(id))
 }
 
-// cancelResponse answers POST /v1/responses/{id}/cancel. To cancel what is over changes nothing.
+// cancelResponse answers POST /v1/responses/{id}/cancel. To cancel one of the background that is over changes nothing.
 func (s *Server) cancelResponse(c *gin.Context) {
 	id, r, err := s.response(c)
+	if err == nil && !responses.InBackground(r.Body) {
+		err = api.Invalid("", "Only a response with background set can be cancelled; close the connection of another one.")
+	}
 	if err == nil && !r.Done {
-		ended := s.jobs.cancel(job{ownerOf(c), id})
-		if ended == nil {
-			if _, r, err = s.response(c); err == nil && !r.Done {
-				err = api.Invalid("", "Only a response with background set can be cancelled; close the connection of another one.")
-			}
-		} else if err = wait(c.Request.Context(), ended); err == nil {
+		if ended := s.jobs.cancel(job{ownerOf(c), id}); ended != nil {
+			err = wait(c.Request.Context(), ended)
+		}
+		if err == nil {
 			_, r, err = s.response(c)
 		}
 	}

@@ -63,6 +63,17 @@ func PageBody(items []store.Item, p Page) ([]byte, error) {
 	return append(b, '}'), nil
 }
 
+// InBackground tells whether an answer, as its Body is, was asked for in the background.
+func InBackground(body []byte) bool {
+	v, err := jsontree.Decode(body, jsontree.Limits{})
+	object, ok := v.(*jsontree.Object)
+	if err != nil || !ok {
+		return false
+	}
+	background, _ := object.Get("background")
+	return api.IsTrue(background)
+}
+
 // DeletedBody says that an answer was deleted.
 func DeletedBody(id string) []byte {
 	b := jsontree.AppendString([]byte(`{"id":`), id)
