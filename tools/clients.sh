@@ -64,5 +64,5 @@ all)
     exit 2
     ;;
 esac
-awk -F '\t' '{all[$1]++; if ($4 == "ok") ok[$1]++} END {for (c in all) printf "%-24s %d of %d\n", c, ok[c], all[c]}' "$ATLAS_RESULTS" | sort
+awk -F '\t' '$2 == "version" {next} {all[$1]++; if ($4 == "ok") ok[$1]++} END {for (c in all) printf "%-24s %d of %d\n", c, ok[c], all[c]}' "$ATLAS_RESULTS" | sort
 exit $status

@@ -7,7 +7,7 @@ import { z } from 'zod';
 import * as r from '../js/report.mjs';
 import { same, holds, raises } from '../js/report.mjs';
 
-const { check, end } = r.report('AI SDK (JavaScript)');
+const { check, end } = r.report('AI SDK (JavaScript)', 'ai', '@ai-sdk/openai', '@ai-sdk/openai-compatible', '@ai-sdk/anthropic');
 const baseURL = r.url + '/v1';
 const openai = createOpenAI({ baseURL, apiKey: r.key });
 const models = {

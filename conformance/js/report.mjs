@@ -2,7 +2,8 @@
 //
 // A program needs ATLAS_SCRIPTED, ATLAS_KEY and ATLAS_MODEL (tools/scripted.sh sets them). ATLAS_RESULTS names a file that gets the lines too.
 import assert from 'node:assert/strict';
-import { appendFileSync } from 'node:fs';
+import { appendFileSync, readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 
 export const url = process.env.ATLAS_SCRIPTED;
 export const key = process.env.ATLAS_KEY;
@@ -34,10 +35,19 @@ export async function raises(kind, work) {
   assert.fail(`no ${kind.name} was raised`);
 }
 
-// report gives the check of a client, and what ends its program.
-export function report(client) {
+// report gives the check of a client, and what ends its program. packages are those that it is made of.
+export function report(client, ...packages) {
   let passed = 0;
   let failed = 0;
+  const line = (...columns) => {
+    const text = [client, ...columns].join('\t');
+    console.log(text);
+    if (process.env.ATLAS_RESULTS) appendFileSync(process.env.ATLAS_RESULTS, text + '\n');
+  };
+  for (const name of packages) {
+    const about = readFileSync(join(dirname(process.argv[1]), 'node_modules', name, 'package.json'));
+    line('version', `${name} ${JSON.parse(about).version}`, '');
+  }
   const check = async (feature, name, work) => {
     let verdict = 'ok';
     try {
@@ -48,9 +58,7 @@ export function report(client) {
       failed++;
       console.error(error);
     }
-    const line = [client, feature, name, verdict].join('\t');
-    console.log(line);
-    if (process.env.ATLAS_RESULTS) appendFileSync(process.env.ATLAS_RESULTS, line + '\n');
+    line(feature, name, verdict);
   };
   const end = () => {
     console.log(`${client}: ${passed} of ${passed + failed} checks passed`);

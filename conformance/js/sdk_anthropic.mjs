@@ -3,7 +3,7 @@ import Anthropic from '@anthropic-ai/sdk';
 import * as r from './report.mjs';
 import { same, holds, raises } from './report.mjs';
 
-const { check, end } = r.report('anthropic (JavaScript)');
+const { check, end } = r.report('anthropic (JavaScript)', '@anthropic-ai/sdk');
 const client = new Anthropic({ baseURL: r.url, apiKey: r.key, maxRetries: 0 });
 
 const tools = [

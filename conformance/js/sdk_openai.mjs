@@ -3,7 +3,7 @@ import OpenAI from 'openai';
 import * as r from './report.mjs';
 import { same, holds, raises } from './report.mjs';
 
-const { check, end } = r.report('openai (JavaScript)');
+const { check, end } = r.report('openai (JavaScript)', 'openai');
 const client = new OpenAI({ baseURL: r.url + '/v1', apiKey: r.key, maxRetries: 0 });
 
 const tools = [

@@ -3,6 +3,7 @@
 A program needs ATLAS_SCRIPTED, ATLAS_KEY and ATLAS_MODEL (tools/scripted.sh sets them). ATLAS_RESULTS names a file that gets the lines too.
 """
 
+import importlib.metadata
 import os
 import sys
 import time
@@ -29,8 +30,18 @@ NOTHING = {"type": "object", "properties": {}}
 class Report:
     """The checks of one client."""
 
-    def __init__(self, client):
+    def __init__(self, client, *packages):
         self.client, self.passed, self.failed = client, 0, 0
+        for package in packages:
+            self.line("version", package + " " + importlib.metadata.version(package), "")
+
+    def line(self, *columns):
+        """Prints a line, and adds it to the results."""
+        line = "\t".join([self.client, *columns])
+        print(line, flush=True)
+        if path := os.environ.get("ATLAS_RESULTS"):
+            with open(path, "a", encoding="utf-8") as file:
+                file.write(line + "\n")
 
     def check(self, feature, name):
         """Runs the function that it decorates as a check."""
@@ -44,11 +55,7 @@ class Report:
                 verdict = "FAIL"
                 self.failed += 1
                 traceback.print_exc()
-            line = "\t".join([self.client, feature, name, verdict])
-            print(line, flush=True)
-            if path := os.environ.get("ATLAS_RESULTS"):
-                with open(path, "a", encoding="utf-8") as file:
-                    file.write(line + "\n")
+            self.line(feature, name, verdict)
             return function
 
         return run

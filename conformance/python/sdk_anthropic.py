@@ -7,7 +7,7 @@ import anthropic
 import report
 from report import same, holds, raises
 
-r = report.Report("anthropic (Python)")
+r = report.Report("anthropic (Python)", "anthropic")
 client = anthropic.Anthropic(base_url=report.URL, api_key=report.KEY, max_retries=0)
 
 TOOLS = [

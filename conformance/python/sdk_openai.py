@@ -7,7 +7,7 @@ import openai
 import report
 from report import same, holds, raises
 
-r = report.Report("openai (Python)")
+r = report.Report("openai (Python)", "openai")
 client = openai.OpenAI(base_url=report.URL + "/v1", api_key=report.KEY, max_retries=0)
 
 TOOLS = [

@@ -81,6 +81,7 @@ func said(m anthropic.Message, kind string) (text string, blocks []anthropic.Con
 
 func TestAnthropic(t *testing.T) {
 	s := openAnthropic(t)
+	version(t, anthropicGo, "github.com/anthropics/anthropic-sdk-go/v2")
 	for _, how := range []string{"whole", "streamed"} {
 		answer, feature := s.whole, "chat"
 		if how == "streamed" {

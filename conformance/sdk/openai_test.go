@@ -96,6 +96,7 @@ func text(raw string) (s string) {
 
 func TestOpenAIChat(t *testing.T) {
 	s := openOpenAI(t)
+	version(t, openaiGo, "github.com/openai/openai-go/v3")
 	check(t, openaiGo, "chat", "whole answer", func(t *testing.T) {
 		got := s.whole(t, s.ask("hello"))
 		if c := got.Choices[0]; c.Message.Content != hello || c.FinishReason != "stop" || string(c.Message.Role) != "assistant" || got.ID == "" || got.Model != s.model {

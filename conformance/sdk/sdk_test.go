@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"runtime/debug"
 	"strings"
 	"testing"
 	"time"
@@ -35,7 +36,27 @@ func check(t *testing.T, client, feature, name string, f func(t *testing.T)) {
 	if t.Run(feature+"/"+name, f) {
 		verdict = "ok"
 	}
-	line := strings.Join([]string{client, feature, name, verdict}, "\t")
+	result(t, client, feature, name, verdict)
+}
+
+// version reports which module a client is.
+func version(t *testing.T, client, module string) {
+	t.Helper()
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		t.Fatal("the test does not know its modules")
+	}
+	for _, m := range info.Deps {
+		if m.Path == module {
+			result(t, client, "version", m.Path+" "+m.Version, "")
+		}
+	}
+}
+
+// result prints a line, and adds it to the results.
+func result(t *testing.T, columns ...string) {
+	t.Helper()
+	line := strings.Join(columns, "\t")
 	fmt.Println(line)
 	path := os.Getenv("ATLAS_RESULTS")
 	if path == "" {
