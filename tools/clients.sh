@@ -35,7 +35,7 @@ javascript() {
 }
 
 golang() {
-    (cd conformance && ../tools/scripted.sh go test -count=1 -v ./sdk ./sessions) >"$cache/go.log" 2>&1 || status=1
+    (cd conformance && ../tools/scripted.sh go test -count=1 -p 1 -v ./sdk ./sessions) >"$cache/go.log" 2>&1 || status=1
     grep -vE '^ *(=== |--- PASS|PASS)' "$cache/go.log"
 }
 

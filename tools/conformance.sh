@@ -1,6 +1,6 @@
 #!/bin/sh
-# Puts the official OpenAI client to SmolLM2 on a free port, and then both vendors' clients, and the sessions of agents, to a server
-# that follows a script: tools/conformance.sh [SOAK-SECONDS]
+# Puts the official OpenAI client to SmolLM2 on a free port, and then both vendors' clients in three languages, and the sessions of
+# agents, to a server that follows a script: tools/conformance.sh [SOAK-SECONDS]
 set -eu
 log=$(mktemp)
 port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
@@ -15,4 +15,4 @@ until curl -sf "http://127.0.0.1:$port/readyz" >/dev/null; do
     sleep 0.1
 done
 (cd conformance && ATLAS_URL="http://127.0.0.1:$port" ATLAS_KEY=$key ATLAS_MODEL=smollm2 ATLAS_SOAK=${1:-5} go test -count=1 -v .) || { cat "$log"; exit 1; }
-tools/clients.sh go
+tools/clients.sh sdks

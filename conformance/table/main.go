@@ -43,7 +43,7 @@ type row struct {
 	cells    map[string]*cell
 }
 
-// table is what all clients reported, in the order in which they did.
+// table is what all clients reported, in the order of their names.
 type table struct{ rows []*row }
 
 // read takes results apart.
@@ -74,6 +74,7 @@ func read(text string) (*table, error) {
 			c.passed++
 		}
 	}
+	slices.SortFunc(t.rows, func(a, b *row) int { return strings.Compare(strings.ToLower(a.client), strings.ToLower(b.client)) })
 	return t, nil
 }
 
