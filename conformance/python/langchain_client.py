@@ -9,7 +9,7 @@ from langchain_openai import ChatOpenAI
 import report
 from report import same, holds
 
-r = report.Report("langchain (Python)", "langchain", "langchain-openai", "langchain-anthropic")
+r = report.Report("langchain (Python)", "langchain", "langchain-openai", "langchain-anthropic", "openai", "anthropic")
 
 
 @tool

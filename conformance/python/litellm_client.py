@@ -7,7 +7,7 @@ import litellm
 import report
 from report import same, holds, raises
 
-r = report.Report("litellm (Python)", "litellm")
+r = report.Report("litellm (Python)", "litellm", "openai", "anthropic")
 litellm.telemetry = False
 litellm.suppress_debug_info = True
 

@@ -10,7 +10,7 @@ from llama_index.llms.openai_like import OpenAILike
 import report
 from report import same
 
-r = report.Report("llama-index (Python)", "llama-index-core", "llama-index-llms-openai-like", "llama-index-llms-anthropic")
+r = report.Report("llama-index (Python)", "llama-index-core", "llama-index-llms-openai-like", "llama-index-llms-anthropic", "openai", "anthropic")
 
 
 def get_weather(city: str, unit: str = "celsius") -> str:

@@ -12,7 +12,7 @@ from pydantic_ai.providers.openai import OpenAIProvider
 import report
 from report import same, holds
 
-r = report.Report("pydantic-ai (Python)", "pydantic-ai-slim")
+r = report.Report("pydantic-ai (Python)", "pydantic-ai-slim", "openai", "anthropic")
 openai = OpenAIProvider(base_url=report.URL + "/v1", api_key=report.KEY)
 anthropic = AnthropicProvider(base_url=report.URL, api_key=report.KEY)
 MODELS = {

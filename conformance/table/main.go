@@ -95,7 +95,7 @@ func (t *table) String() string {
 
 What clients do with this server, each feature with the checks that passed of all that there are. ` + "`make clients`" + ` runs them and writes this
 file: nothing here is written by hand. The server is the real one, but for its model, which follows a script (conformance/scripts.json).
-Sessions are requests as an agent sends them, with its headers and its oddities; all others are the clients themselves, unmodified.
+Sessions are requests as an agent sends them, with its headers and its oddities; all others are the clients themselves, from their registries.
 
 `)
 	b.WriteString("| Client | " + strings.Join(columns(), " | ") + " |\n|---" + strings.Repeat("|---", len(columns())) + "|\n")
