@@ -5,7 +5,6 @@
 //	ATLAS_URL   where the server is, such as http://127.0.0.1:8000; without it they skip
 //	ATLAS_KEY   a key of it, if it asks for one
 //	ATLAS_MODEL the model to ask; else the first that it lists
-//	ATLAS_SOAK  seconds that the soak test runs; without it that test skips
 package conformance
 
 import (
@@ -18,6 +17,8 @@ import (
 
 	"github.com/openai/openai-go/v3"
 	"github.com/openai/openai-go/v3/option"
+
+	"github.com/atlas-inference/atlas/conformance/gauges"
 )
 
 // target is a server and a model of it.
@@ -250,7 +251,11 @@ func checkError(t *testing.T, name string, err error, status int, code, param st
 // A client that leaves in the middle frees what its request held.
 func TestCancel(t *testing.T) {
 	s := open(t)
-	before := s.metrics(t)
+	server := gauges.Server{URL: s.url, Key: os.Getenv("ATLAS_KEY")}
+	before, err := server.Read(s.ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
 	ctx, cancel := context.WithCancel(s.ctx)
 	stream := s.client.Chat.Completions.NewStreaming(ctx, s.question(2000), option.WithJSONSet("ignore_eos", true))
 	for range 3 {
@@ -260,5 +265,7 @@ func TestCancel(t *testing.T) {
 	}
 	cancel()
 	stream.Close()
-	s.settle(t, before)
+	if _, err := server.Settle(s.ctx, before, 16); err != nil { // connections that are kept
+		t.Error(err)
+	}
 }

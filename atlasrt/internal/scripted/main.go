@@ -1,7 +1,7 @@
 // Command scripted is the server with a script in place of a model: for tests of clients, and no part of the product.
 //
 // All but the engine is real: routes, dialects, template, tokenizer, and the chain that makes events of tokens. A line
-// "script: NAME" in a user's message picks what is written; behind it each turn of the assistant takes the script's next answer, so
+// "script: NAME" in a user's message picks what is written, and what follows the name is the {word} of its answers; behind it each turn of the assistant takes the script's next answer, so
 // that a call and what follows its result can be played. A conversation that picks none gets its own last words back.
 package main
 

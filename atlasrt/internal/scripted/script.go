@@ -12,7 +12,7 @@ import (
 // script is what the model writes in one conversation.
 type script struct {
 	// Answers are its turns behind the message that picks the script: with control tokens, as the model writes them. The last one
-	// is written again and again.
+	// is written again and again. Where {word} stands in them, what follows the script's name in the message is written.
 	Answers []string `json:"answers"`
 
 	Finish    string `json:"finish"`     // length: the most tokens are used up behind an answer; loop: it begins again; else the turn ends
@@ -43,30 +43,39 @@ func readScripts(path string) (map[string]script, error) {
 // mark begins the line of a message that picks a script.
 const mark = "script: "
 
-// named is the script that the last such line of a text picks; "" where none does.
-func named(text string) string {
-	at := strings.LastIndex(text, mark)
-	if at < 0 {
-		return ""
+// choice is the script that a message picks, and the word that its answers repeat.
+type choice struct{ name, word string }
+
+// chosen is what the last line with a mark picks; nothing where there is none.
+func chosen(text string) (c choice) {
+	if at := strings.LastIndex(text, mark); at >= 0 {
+		line, _, _ := strings.Cut(text[at+len(mark):], "\n")
+		c.name, c.word, _ = strings.Cut(strings.TrimSpace(line), " ")
 	}
-	name, _, _ := strings.Cut(text[at+len(mark):], "\n")
-	name, _, _ = strings.Cut(strings.TrimSpace(name), " ")
-	return name
+	return c
 }
 
-// pick is the script that the last user's message with a mark picks, and how many turns of the assistant came since.
-func pick(messages []chat.Message) (name string, turn int) {
+// pick is what the last user's message with a mark picks, and how many turns of the assistant came since.
+func pick(messages []chat.Message) (c choice, turn int) {
 	for i := len(messages) - 1; i >= 0; i-- {
 		switch m := messages[i]; m.Role {
 		case "assistant":
 			turn++
 		case "user":
-			if name := named(said(m)); name != "" {
-				return name, turn
+			if c = chosen(said(m)); c.name != "" {
+				return c, turn
 			}
 		}
 	}
-	return "", 0
+	return c, 0
+}
+
+// turn is an answer of the script, by its number; "" where the script has none.
+func (s *script) turn(n int, word string) string {
+	if len(s.Answers) == 0 {
+		return ""
+	}
+	return strings.ReplaceAll(s.Answers[min(n, len(s.Answers)-1)], "{word}", word)
 }
 
 // said is the text of a message.

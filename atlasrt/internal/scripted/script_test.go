@@ -14,19 +14,20 @@ func TestPick(t *testing.T) {
 	cases := []struct {
 		name     string
 		messages []chat.Message
-		script   string
+		want     choice
 		turn     int
 	}{
-		{"none", []chat.Message{say("user", "Hello.")}, "", 0},
-		{"first turn", []chat.Message{say("system", "script: no"), say("user", "Please.\nscript: yes \nNow.")}, "yes", 0},
-		{"behind a result", []chat.Message{say("user", "script: a"), say("assistant", "script: b"), say("tool", "script: c")}, "a", 1},
-		{"later question", []chat.Message{say("user", "script: a"), say("assistant", ""), say("user", "script: b")}, "b", 0},
-		{"later remark", []chat.Message{say("user", "script: a"), say("assistant", ""), say("user", "Hm."), say("assistant", "")}, "a", 2},
-		{"parts", []chat.Message{{Role: "user", Content: chat.Content{Parts: []chat.Part{{Type: "text", Text: "script: a"}, {Type: "text", Text: "b"}}}}}, "a", 0},
+		{"none", []chat.Message{say("user", "Hello.")}, choice{}, 0},
+		{"first turn", []chat.Message{say("system", "script: no"), say("user", "Please.\nscript: yes \nNow.")}, choice{name: "yes"}, 0},
+		{"word", []chat.Message{say("user", "script: a of b \nscript")}, choice{"a", "of b"}, 0},
+		{"behind a result", []chat.Message{say("user", "script: a"), say("assistant", "script: b"), say("tool", "script: c")}, choice{name: "a"}, 1},
+		{"later question", []chat.Message{say("user", "script: a"), say("assistant", ""), say("user", "script: b")}, choice{name: "b"}, 0},
+		{"later remark", []chat.Message{say("user", "script: a"), say("assistant", ""), say("user", "Hm."), say("assistant", "")}, choice{name: "a"}, 2},
+		{"parts", []chat.Message{{Role: "user", Content: chat.Content{Parts: []chat.Part{{Type: "text", Text: "script: a"}, {Type: "text", Text: "b"}}}}}, choice{name: "a"}, 0},
 	}
 	for _, c := range cases {
-		if script, turn := pick(c.messages); script != c.script || turn != c.turn {
-			t.Errorf("%s: got %q, turn %d, want %q, turn %d", c.name, script, turn, c.script, c.turn)
+		if got, turn := pick(c.messages); got != c.want || turn != c.turn {
+			t.Errorf("%s: got %q, turn %d, want %q, turn %d", c.name, got, turn, c.want, c.turn)
 		}
 	}
 }
@@ -50,6 +51,35 @@ func TestThoughtsFitThePrompt(t *testing.T) {
 		if got := b.think(c.text, c.begun, c.on); got != c.want {
 			t.Errorf("%q, begun %v: got %q, want %q", c.text, c.begun, got, c.want)
 		}
+	}
+}
+
+func TestTurns(t *testing.T) {
+	cases := []struct {
+		answers []string
+		turn    int
+		want    string
+	}{
+		{nil, 0, ""}, {[]string{"a", "b"}, 0, "a"}, {[]string{"a", "b"}, 1, "b"}, {[]string{"a", "b"}, 2, "b"}, {[]string{"{word}, {word}"}, 0, "W, W"},
+	}
+	for _, c := range cases {
+		if got := (&script{Answers: c.answers}).turn(c.turn, "W"); got != c.want {
+			t.Errorf("%q, turn %d: got %q, want %q", c.answers, c.turn, got, c.want)
+		}
+	}
+}
+
+// A book forgets old answers, never those of requests that are on their way.
+func TestBookForgets(t *testing.T) {
+	b := &book{answers: map[uint64]answer{}}
+	for key := range uint64(3 * mostAnswers) {
+		b.note(key, answer{text: "a"})
+		if _, ok := b.noted(key - min(key, mostAnswers-1)); !ok {
+			t.Fatalf("at %d the answer of %d before is forgotten", key, mostAnswers-1)
+		}
+	}
+	if _, ok := b.noted(0); ok || len(b.answers)+len(b.older) > 2*mostAnswers {
+		t.Errorf("%d and %d answers are remembered, the first %v", len(b.answers), len(b.older), ok)
 	}
 }
 

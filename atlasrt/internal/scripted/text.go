@@ -42,11 +42,12 @@ type book struct {
 	seed      maphash.Seed
 
 	mutex   sync.Mutex
-	answers map[uint64]answer
+	answers map[uint64]answer // to the last prompts
+	older   map[uint64]answer // to those before
 }
 
-// mostAnswers bounds what a book remembers.
-const mostAnswers = 1 << 16
+// mostAnswers bounds each half of what a book remembers.
+const mostAnswers = 1 << 12
 
 // Prompt implements server.Template: it renders a conversation, and notes which answer is written for it.
 func (b *book) Prompt(ctx context.Context, r *chat.Request, now time.Time, limit int) (completion.Prompt, error) {
@@ -54,20 +55,35 @@ func (b *book) Prompt(ctx context.Context, r *chat.Request, now time.Time, limit
 	if err != nil {
 		return p, err
 	}
-	name, turn := pick(r.Messages)
-	a := answer{script: b.scripts[name]}
-	if n := len(a.script.Answers); n > 0 {
-		a.text = b.think(a.script.Answers[min(turn, n-1)], p.Thinking, r.Thinking.On)
-	} else {
-		a.text = b.think(echo(r.Messages), p.Thinking, r.Thinking.On)
+	c, turn := pick(r.Messages)
+	a := answer{script: b.scripts[c.name]}
+	text := echo(r.Messages)
+	if len(a.script.Answers) > 0 {
+		text = a.script.turn(turn, c.word)
 	}
+	a.text = b.think(text, p.Thinking, r.Thinking.On)
+	b.note(b.key(p.Tokens), a)
+	return p, nil
+}
+
+// note remembers an answer.
+func (b *book) note(key uint64, a answer) {
 	b.mutex.Lock()
 	defer b.mutex.Unlock()
 	if len(b.answers) == mostAnswers {
-		clear(b.answers)
+		b.older, b.answers = b.answers, map[uint64]answer{}
 	}
-	b.answers[b.key(p.Tokens)] = a
-	return p, nil
+	b.answers[key] = a
+}
+
+// noted is an answer that is remembered.
+func (b *book) noted(key uint64) (a answer, ok bool) {
+	b.mutex.Lock()
+	defer b.mutex.Unlock()
+	if a, ok = b.answers[key]; !ok {
+		a, ok = b.older[key]
+	}
+	return a, ok
 }
 
 // think fits the thoughts of a script to a prompt: a model that was asked for none writes none, and one whose prompt ends within
@@ -90,15 +106,14 @@ func (b *book) think(text string, begun bool, on *bool) string {
 
 // find is the answer to a prompt: of a text that is no conversation, that of the script which its own line picks.
 func (b *book) find(tokens []int32) answer {
-	b.mutex.Lock()
-	a, ok := b.answers[b.key(tokens)]
-	b.mutex.Unlock()
+	a, ok := b.noted(b.key(tokens))
 	if ok {
 		return a
 	}
-	a.script = b.scripts[named(b.text.Tokenizer.Decode(tokens, false))]
+	c := chosen(b.text.Tokenizer.Decode(tokens, false))
+	a.script = b.scripts[c.name]
 	if a.text = " and so on."; len(a.script.Answers) > 0 {
-		a.text = a.script.Answers[0]
+		a.text = a.script.turn(0, c.word)
 	}
 	return a
 }
