@@ -65,6 +65,8 @@ func sampleCases(o Options) []*Case {
 		{"top k 1", filters{temperature: 0.7, topP: 1, topK: 1}},
 		{"top k above the vocabulary", filters{temperature: 1, topP: 1, topK: 1 << 20}},
 		{"all", filters{temperature: 0.6, topP: 0.95, minP: 0.01, topK: 40}},
+		{"coldest", filters{temperature: 1e-30, topP: 1}},
+		{"colder than that", filters{temperature: 1e-45, topP: 0.9, minP: 0.05}},
 	}
 	vocabularies := []int{32, 97, 1000, 49152}
 	if !o.Short {
