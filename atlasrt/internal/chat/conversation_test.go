@@ -341,7 +341,7 @@ func FuzzConversation(f *testing.F) {
 	})
 }
 
-// Long conversations that must be joined are: each text once, in order.
+// Long conversations that must be joined are: each text once, in order (T027).
 func TestManyTurnsJoin(t *testing.T) {
 	template, err := ParseTemplate(`{% for m in messages %}{% if m.role == 'system' or (m.role == 'user') != (loop.index0 % 2 == 0) %}{{ raise_exception('no') }}{% endif %}{{ m.content }}|{% endfor %}`, special)
 	if err != nil {

@@ -69,6 +69,7 @@ func TestPython(t *testing.T) {
 	t.Logf("%d cases agree, %d of them errors, %d of those with Python's words", len(cases), raises, words)
 }
 
+// Templates that never end, or that make too much, end with an error (T086).
 func TestLimits(t *testing.T) {
 	cases := []struct{ name, template string }{
 		{"nested loops", "{% for a in range(100000) %}{% for b in range(100000) %}{% for c in range(100000) %}{% endfor %}{% endfor %}{% endfor %}"},
@@ -111,7 +112,7 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// TestLongText repeats one operation on a long text: what an operation reads must count.
+// TestLongText repeats one operation on a long text: what an operation reads must count (T086).
 func TestLongText(t *testing.T) {
 	cases := []string{
 		"s|length", "s == r", "s[5]", "s[1:]", "s[::-1]", "s.isupper()", "s is upper", "d[s]", "d.get(s)", "s in d", "s|upper", "s|title", "s.split('y')",
@@ -139,6 +140,7 @@ func TestLongText(t *testing.T) {
 	}
 }
 
+// A source that is nested without end is refused before it runs (T086).
 func TestDeepSource(t *testing.T) {
 	cases := []string{
 		"{{ " + strings.Repeat("(", 20_000) + "1" + strings.Repeat(")", 20_000) + " }}",

@@ -90,7 +90,8 @@ func TestT047ChatStreams(t *testing.T) {
 	}
 }
 
-// Streams say what whole answers say, whatever spans tokens: texts, reasons, log-probabilities and usage (T046, T049–T052).
+// Streams say what whole answers say, whatever spans tokens: texts, reasons, log-probabilities and usage,
+// and each of several answers ends once (T046, T048–T052).
 func TestT049StreamsEqualWholeAnswers(t *testing.T) {
 	texts := []string{"", "a", "plain text", "wörld 👩🏽‍💻 漢字 \u00e9e\u0301", "\xf0\x9f half", "stop here STOP and more", "aaaab", "quote \" back \\ line\nbreak \u2028 \x01"}
 	options := []string{``, `,"stop":"STOP"`, `,"stop":["aab","STOPX"]`, `,"max_tokens":3`, `,"n":3`, `,"logprobs":true,"top_logprobs":2`, `,"n":2,"stop":["e"],"logprobs":true`}

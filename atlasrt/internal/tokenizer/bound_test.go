@@ -70,7 +70,7 @@ func TestLimitOfBytesThatAreLost(t *testing.T) {
 	}
 }
 
-// What does not fit by its bytes is not scanned at all, and else the scan ends with the limit.
+// What does not fit by its bytes is not scanned at all, and else the scan ends with the limit (T027, T087).
 func TestScanEndsWithTheLimit(t *testing.T) {
 	cases := []struct {
 		name, text string

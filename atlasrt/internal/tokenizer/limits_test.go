@@ -82,7 +82,7 @@ func TestHostileGGUFIsRefused(t *testing.T) {
 	}
 }
 
-// A run of one letter, of marks or of blanks, must not take quadratic time.
+// A run of one letter, of marks or of blanks, must not take quadratic time (T087).
 func TestLongRunsTakeLittleTime(t *testing.T) {
 	for _, c := range published {
 		tokenizer := open(t, c.name)

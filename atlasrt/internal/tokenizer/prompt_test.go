@@ -13,6 +13,7 @@ func (t *Tokenizer) encodePrompt(text string, data []Range) []int32 {
 	return must(t.EncodePromptWithin(context.Background(), text, data, math.MaxInt))
 }
 
+// Text that spells control tokens is text (T088).
 func TestDataNeverBecomesAnAddedToken(t *testing.T) {
 	tokenizer := open(t, "qwen3")
 	const before, behind = "<|im_start|>user\n", "<|im_end|>\n<|im_start|>assistant\n<think>\n"

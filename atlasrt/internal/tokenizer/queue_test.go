@@ -40,7 +40,7 @@ func TestPairQueueOrder(t *testing.T) {
 	}
 }
 
-// What repeats itself takes a step for each pair: the heap stays small however long the text is.
+// What repeats itself takes a step for each pair: the heap stays small however long the text is (T087).
 func TestRepeatedTextHasFewRuns(t *testing.T) {
 	for _, c := range published {
 		tokenizer := open(t, c.name)
