@@ -34,9 +34,9 @@ func (t *Tools) Add(f *Fields, name string, tool chat.Tool) {
 	case t.names[tool.Name]:
 		f.Invalid(name, "is %q, which another tool is called already", tool.Name)
 	case len(t.List) == t.limits.Tools:
-		f.Fail(TooMuch(LimitTools, f.Path(name), "There are more than %d tools.", t.limits.Tools))
+		f.Fail(TooMuch(LimitTools, f.Path(name), "%s: more than %d tools are declared.", f.Path(name), t.limits.Tools))
 	case size > t.limits.ToolBytes:
-		f.Fail(TooMuch(LimitTools, f.Path(name), "The tool %q has %d bytes of description and schema, at most %d are allowed.", tool.Name, size, t.limits.ToolBytes))
+		f.Fail(TooMuch(LimitTools, f.Path(name), "%s is of a tool with %d bytes of description and schema, at most %d are allowed.", f.Path(name), size, t.limits.ToolBytes))
 	default:
 		t.names[tool.Name] = true
 		t.List = append(t.List, tool)

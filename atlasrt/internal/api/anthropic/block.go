@@ -74,8 +74,7 @@ func toolUse(b *api.Fields) chat.ToolCall {
 	return call
 }
 
-// toolResult reads what a call gave. The model is told where that is an error, and what of it cannot be read: a tool may give an image
-// at any time, and the conversation must go on.
+// toolResult reads what a call gave. The model is told where that is an error, and what of it cannot be read.
 func toolResult(b *api.Fields) chat.Message {
 	m := chat.Message{Role: "tool", ToolCallID: required(b, "tool_use_id")}
 	var texts []string
@@ -86,7 +85,7 @@ func toolResult(b *api.Fields) chat.Message {
 		case "tool_reference":
 			texts = append(texts, required(inner, "tool_name"))
 		default:
-			texts = append(texts, fmt.Sprintf("[%s left out: this model reads text only]", kind))
+			texts = append(texts, api.LeftOut(kind))
 		}
 	}, resultBlocks)
 	m.Content.Text = join(texts...)

@@ -1,6 +1,8 @@
 package anthropic
 
 import (
+	"math"
+
 	"github.com/atlas-inference/atlas/atlasrt/internal/api"
 	"github.com/atlas-inference/atlas/atlasrt/internal/chat"
 	"github.com/atlas-inference/atlas/atlasrt/internal/completion"
@@ -14,6 +16,11 @@ var ranges = []api.Range{
 	{Name: "top_p", Low: 0, High: 1},
 	{Name: "top_k", Low: 0, High: api.Most, Whole: true}, // 0 is all
 	{Name: "budget_tokens", Low: 1024, High: api.MostTokens, Whole: true},
+	{Name: "min_p", Low: 0, High: 1}, // this one and those below are extensions
+	{Name: "presence_penalty", Low: -2, High: 2},
+	{Name: "frequency_penalty", Low: -2, High: 2},
+	{Name: "repetition_penalty", Low: 0, High: 100, LowOpen: true},
+	{Name: "seed", Low: math.MinInt64, High: math.MaxInt64, Whole: true},
 }
 
 // decoder reads a request.
@@ -47,8 +54,19 @@ func decode(body []byte, limits api.Limits, answered bool) (*api.Request, error)
 	for _, name := range []string{"container", "thread", "compaction"} {
 		d.Refuse(name, api.Never)
 	}
+	d.foreign()
 	r.Unknown += d.Unknown()
 	return r, d.Failure()
+}
+
+// foreign refuses what other APIs and servers have and this API has not.
+func (d *decoder) foreign() {
+	d.Refuse("chat_template_kwargs", api.EmptyObject)
+	d.Refuse("top_logprobs", api.IsNumber(0))
+	d.RefuseOfChats("n", "logit_bias", "logprobs", "response_format", "functions", "function_call", "reasoning_effort")
+	d.RefuseNames("stop_sequences", "stop")
+	d.RefuseNames("max_tokens", "max_completion_tokens", "max_output_tokens")
+	d.RefuseForeign()
 }
 
 // maxTokens reads max_tokens. With 0 the prompt is worked on, so that caches have it, and the answer is empty.
@@ -66,9 +84,14 @@ func (d *decoder) sampling() {
 	p := &d.request.Options.Sampling
 	p.Temperature = d.GivenNumber("temperature")
 	p.TopP = d.GivenNumber("top_p")
-	var topK int
+	p.MinP, p.RepetitionPenalty = d.GivenNumber("min_p"), d.GivenNumber("repetition_penalty")
+	p.PresencePenalty, p.FrequencyPenalty = d.GivenNumber("presence_penalty"), d.GivenNumber("frequency_penalty")
+	var topK, seed int
 	if d.Integer("top_k", &topK) {
 		p.TopK = new(int32(topK))
+	}
+	if d.Integer("seed", &seed) {
+		p.Seed = new(int64(seed))
 	}
 }
 

@@ -118,6 +118,9 @@ func asked(r *api.Request) string {
 	if p := o.Sampling; p.TopK != nil {
 		add("top_k %d", *p.TopK)
 	}
+	if p := o.Sampling; p.Seed != nil && p.MinP != nil && p.PresencePenalty != nil && p.FrequencyPenalty != nil && p.RepetitionPenalty != nil {
+		add("seed %d, min_p %g, penalties %g %g %g", *p.Seed, *p.MinP, *p.PresencePenalty, *p.FrequencyPenalty, *p.RepetitionPenalty)
+	}
 	if o.Stop != nil {
 		add("stop %q", o.Stop)
 	}
@@ -149,6 +152,7 @@ func asked(r *api.Request) string {
 func TestRequests(t *testing.T) {
 	cases := []struct{ more, want string }{
 		{``, "max 2000"},
+		{`,"seed":-1,"min_p":0.5,"presence_penalty":-2,"frequency_penalty":1,"repetition_penalty":1.5,"n":1,"stop":[]`, "max 2000, seed -1, min_p 0.5, penalties -2 1 1.5"},
 		{`,"Model":"n","MAX_TOKENS":1,"foo":{"a":1}`, "max 2000, unknown 3"},
 		{`,"temperature":null,"top_p":null,"top_k":null,"stop_sequences":null,"tools":null,"tool_choice":null,"thinking":null,"output_config":null,"system":null,"stream":null,"container":null,"mcp_servers":null`, "max 2000"},
 		{`,"temperature":-0.0,"top_p":1,"top_k":0,"stop_sequences":["a","👋"]`, `max 2000, temperature -0, top_p 1, top_k 0, stop ["a" "👋"]`},

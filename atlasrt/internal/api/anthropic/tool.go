@@ -68,7 +68,7 @@ func (d *decoder) tools() []chat.Tool {
 		tool.Parameters = schema(f)
 		strict := false
 		if f.Bool("strict", &strict); strict {
-			f.Fail(api.NeedsGrammar(f.Path("strict"), "A strict tool"))
+			f.Fail(api.NeedsGrammar(f.Path("strict"), f.Path("strict")+" of true"))
 		}
 		if tools.Add(f, "name", tool); f.Err() != nil {
 			d.Fail(f.Err())

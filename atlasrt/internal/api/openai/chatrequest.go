@@ -68,7 +68,7 @@ func (f *fields) conversation(limits api.Limits) *chat.Request {
 		l, ok := v.(jsontree.Array)
 		return ok && !slices.ContainsFunc(l, func(v jsontree.Value) bool { return !api.IsText("text")(v) })
 	})
-	for _, name := range []string{"audio", "web_search_options", "suffix", "chat_template", "mm_processor_kwargs"} {
+	for _, name := range []string{"audio", "web_search_options", "suffix", "mm_processor_kwargs"} {
 		f.Refuse(name, api.Never)
 	}
 	for _, name := range []string{"echo", "add_special_tokens"} {

@@ -59,7 +59,7 @@ func (f *fields) message() chat.Message {
 	m.Reasoning = f.reasoning()
 	m.ToolCalls = f.toolCalls()
 	f.olderCall(&m)
-	m.Content = f.content()
+	m.Content = f.content(m.Role == "tool")
 	var refusal string
 	if f.Text("refusal", &refusal); m.Content.Null && refusal != "" {
 		m.Content = chat.Content{Text: refusal}
@@ -93,8 +93,9 @@ func (f *fields) reasoning() string {
 	return cmp.Or(old, short, details)
 }
 
-// content reads a text, or parts of one: what this server reads of parts is text, and several are joined by line breaks.
-func (f *fields) content() chat.Content {
+// content reads a text, or parts of one: what this server reads of parts is text, and several are joined by line breaks. Where a
+// tool gave it, what cannot be read is said.
+func (f *fields) content(given bool) chat.Content {
 	switch v := f.Take("content").(type) {
 	case nil:
 		return chat.Content{Null: true}
@@ -110,7 +111,7 @@ func (f *fields) content() chat.Content {
 				break
 			}
 			part := f.inner(object, name)
-			if texts[i] = part.textPart(); part.Err() != nil {
+			if texts[i] = part.textPart(given); part.Err() != nil {
 				f.Fail(part.Err())
 				break
 			}
@@ -122,8 +123,8 @@ func (f *fields) content() chat.Content {
 	return chat.Content{}
 }
 
-// textPart reads a part of a content.
-func (f *fields) textPart() string {
+// textPart reads a part of a content, which a tool may have given.
+func (f *fields) textPart(given bool) string {
 	var kind, text string
 	if !f.Text("type", &kind) {
 		f.Invalid("type", "is required")
@@ -133,6 +134,11 @@ func (f *fields) textPart() string {
 	case "text", "refusal":
 	case "input_text", "output_text": // the Responses API's names
 		field = "text"
+	case "image_url", "input_image", "input_audio", "file", "input_file":
+		if given {
+			return api.LeftOut(kind)
+		}
+		fallthrough
 	default:
 		f.Fail(api.Unsupported(f.Path("type"), "%s is %q; this server reads parts of type text only, leave out others.", f.Path("type"), api.Clip(kind, 40)))
 	}

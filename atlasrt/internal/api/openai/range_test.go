@@ -154,14 +154,6 @@ func TestForeignFields(t *testing.T) {
 				t.Errorf("route %s, %s: got %+v, want a refusal of %s", route.name, c.fields, e, c.param)
 			}
 		}
-		for _, field := range foreign {
-			if err := decodeWith(fmt.Sprintf(`"%s":null`, field.name)); err != nil {
-				t.Errorf("route %s, %s of null: %v", route.name, field.name, err)
-			}
-			if e, ok := errors.AsType[*api.Error](decodeWith(fmt.Sprintf(`"%s":"odd"`, field.name))); !ok || e.Field != field.name || e.Kind != api.KindUnsupported {
-				t.Errorf("route %s, %s of an odd value: got %+v", route.name, field.name, e)
-			}
-		}
 	}
 }
 

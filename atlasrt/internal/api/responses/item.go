@@ -77,7 +77,7 @@ func (c *conversation) item(f *api.Fields, place string) {
 	case "function_call_output", "custom_tool_call_output":
 		m := chat.Message{Role: "tool"}
 		required(f, "call_id", &m.ToolCallID)
-		m.Content.Text = content(f, "output")
+		m.Content.Text = output(f)
 		c.add(m, place)
 	case "reasoning":
 		if text := thoughts(f); text != "" {
@@ -126,6 +126,24 @@ func required(f *api.Fields, name string, to *string) {
 	if f.Text(name, to); *to == "" {
 		f.Invalid(name, "is required")
 	}
+}
+
+// output reads what a call gave, and says what of it cannot be read.
+func output(f *api.Fields) string {
+	list, ok := f.Take("output").(jsontree.Array)
+	if !ok {
+		return content(f, "output")
+	}
+	texts := make(jsontree.Array, len(list))
+	for i, item := range list {
+		texts[i] = item
+		if o, ok := item.(*jsontree.Object); ok {
+			if kind := textOf(o, "type"); kind == "input_image" || kind == "input_file" {
+				texts[i] = part("user", jsontree.String(api.LeftOut(kind)))
+			}
+		}
+	}
+	return parts(f, "output", texts)
 }
 
 // content reads a text, or parts of one, which are joined by line breaks.

@@ -224,17 +224,10 @@ func unhonoured(f *api.Fields) {
 		f.Refuse(name, api.Never)
 	}
 	f.Refuse("context_management", api.Empty)
-	nothing := api.AnyOf(api.Empty, api.EmptyObject, api.IsFalse, api.IsNumber(1))
-	for _, name := range []string{"messages", "n", "stop", "logit_bias", "logprobs", "response_format", "functions", "function_call", "reasoning_effort"} {
-		if v := f.Take(name); v != nil && !nothing(v) {
-			f.Fail(api.Unsupported(name, "%s is a field of /v1/chat/completions, which /v1/responses does not have; leave it out.", name))
-		}
-	}
-	for _, name := range []string{"max_tokens", "max_completion_tokens"} {
-		if f.Take(name) != nil {
-			f.Fail(api.Unsupported(name, "%s is called max_output_tokens here.", name))
-		}
-	}
+	f.Refuse("chat_template_kwargs", api.EmptyObject)
+	f.RefuseOfChats("messages", "n", "stop", "logit_bias", "logprobs", "response_format", "functions", "function_call", "reasoning_effort")
+	f.RefuseNames("max_output_tokens", "max_tokens", "max_completion_tokens")
+	f.RefuseForeign()
 }
 
 // Release gives the input as it is kept: each item has an id. The request forgets it, since its answer may take long. ID is that of

@@ -64,6 +64,7 @@ func TestT072Items(t *testing.T) {
 		{`[{"type":"reasoning","summary":[],"encrypted_content":"gAAA"},{"role":"assistant","content":"a"},{"role":"assistant","content":"b"}]`, `assistant says "a\n\nb"`, "input[1]"},
 		{`[{"role":"assistant","content":"a"},{"type":"custom_tool_call","call_id":"c","name":"patch","input":"*** \"x\""},{"type":"custom_tool_call_output","call_id":"c","output":"ok"},{"type":"reasoning","content":[{"type":"reasoning_text","text":"t"}]},{"role":"user","content":"u"}]`,
 			`assistant says "a" calls c patch {"input": "*** \"x\""}; tool to c says "ok"; assistant thinks "t"; user says "u"`, "input[0] input[2] input[3] input[4]"},
+		{`[{"type":"function_call_output","call_id":"c","output":[{"type":"input_image","image_url":"x"},{"type":"input_text","text":"a"}]}]`, `tool to c says "[input_image left out: this model reads text only]\na"`, "input[0]"},
 		{`[{"type":"web_search_call","id":"ws_1","status":"completed"},{"role":"user","content":"u"}]`, `user says "u"`, "input[1]"},
 		{`[{"type":"item_reference","id":"msg_k"},{"id":"fc_k"},{"role":"user","content":"u","type":null}]`, `assistant says "kept" calls c f {}; user says "u"`, "input[0] input[2]"},
 	}
@@ -114,7 +115,8 @@ func TestRefusals(t *testing.T) {
 		{in(`{"role":"user","content":[{"type":"input_text"}]}`), "input[1].content[0].text", valid}, {in(`{"role":"user","content":[{"text":"x"}]}`), "input[1].content[0].type", valid},
 		{in(`{"type":"function_call","name":"f","arguments":"{}"}`), "input[1].call_id", valid}, {in(`{"type":"function_call","call_id":"c","arguments":"{}"}`), "input[1].name", valid},
 		{in(`{"type":"function_call","call_id":"c","name":"f","arguments":{}}`), "input[1].arguments", valid}, {in(`{"type":"function_call_output","output":"x"}`), "input[1].call_id", valid},
-		{in(`{"type":"function_call_output","call_id":"c"}`), "input[1].output", valid}, {in(`{"type":"function_call_output","call_id":"c","output":[{"type":"input_image"}]}`), "input[1].output[0].type", unsupported},
+		{hi(`"tools":[` + tool + `],"tool_choice":{"type":"allowed_tools","tools":[]}`), "tool_choice.tools", valid},
+		{in(`{"type":"function_call_output","call_id":"c"}`), "input[1].output", valid}, {in(`{"type":"function_call_output","call_id":"c","output":[{"type":"new"}]}`), "input[1].output[0].type", unsupported},
 		{in(`{"type":"item_reference","id":"msg_none"}`), "input[1].id", "not_found"}, {in(`{"type":"item_reference"}`), "input[1].id", valid},
 		{`{"input":[` + strings.TrimSuffix(strings.Repeat(`{"role":"user","content":"x"},`, 10_001), ",") + `]}`, "input", valid},
 
@@ -129,7 +131,7 @@ func TestRefusals(t *testing.T) {
 		{hi(`"text":{"format":{"type":"json_object"}}`), "text.format", unsupported}, {hi(`"text":{"format":{"type":"json_schema","name":"n","schema":{}}}`), "text.format", unsupported}, {hi(`"text":{"format":{"type":"x"}}`), "text.format.type", valid}, {hi(`"text":{"verbosity":"x"}`), "text.verbosity", valid},
 		{hi(`"tools":{}`), "tools", valid}, {hi(`"tools":[1]`), "tools[0]", valid}, {hi(`"tools":[{}]`), "tools[0].type", valid}, {hi(`"tools":[{"type":"function"}]`), "tools[0].name", valid}, {hi(`"tools":[{"type":"function","name":"a b"}]`), "tools[0].name", valid},
 		{hi(`"tools":[` + tool + `,` + tool + `]`), "tools[1].name", valid}, {hi(`"tools":[{"type":"function","name":"f","strict":true}]`), "tools[0].strict", unsupported}, {hi(`"tools":[{"type":"function","name":"f","parameters":"x"}]`), "tools[0].parameters", valid},
-		{hi(`"tool_choice":"required"`), "tool_choice", unsupported}, {hi(`"tool_choice":"f"`), "tool_choice", valid}, {hi(`"tool_choice":{}`), "tool_choice.type", valid}, {hi(`"tool_choice":{"type":"function","name":"f"}`), "tool_choice", unsupported}, {hi(`"tool_choice":1`), "tool_choice", valid},
+		{hi(`"tool_choice":"required"`), "tool_choice", unsupported}, {hi(`"tool_choice":"f"`), "tool_choice", valid}, {hi(`"tool_choice":{}`), "tool_choice.type", valid}, {hi(`"tool_choice":{"type":"function","name":"f"}`), "tool_choice.name", valid}, {hi(`"tools":[` + tool + `],"tool_choice":{"type":"function","name":"f"}`), "tool_choice", unsupported}, {hi(`"tool_choice":1`), "tool_choice", valid},
 		{hi(`"tools":[` + tool + `],"tool_choice":{"type":"allowed_tools","mode":"required","tools":[` + tool + `]}`), "tool_choice.mode", unsupported},
 		{hi(`"tools":[` + tool + `],"tool_choice":{"type":"allowed_tools","mode":"auto","tools":[{"type":"function","name":"g"}]}`), "tool_choice.tools[0].name", valid},
 	}
@@ -164,7 +166,7 @@ func TestT071Tools(t *testing.T) {
 		{`"tools":[` + f + `,{"type":"web_search"},{"type":"namespace","name":"n","tools":[` + f + `]},{"type":"mcp","server_label":"s"},{"type":"image_generation"},{"type":"custom","name":"c","format":{"type":"grammar"}},{"type":"local_shell"},{"type":"new"},` + g + `]`, "f g", 7, false},
 		{`"tools":[` + f + `],"parallel_tool_calls":false,"tool_choice":"auto"`, "f", 0, true},
 		{`"tools":[` + f + `],"tool_choice":"none","parallel_tool_calls":true`, "", 0, false},
-		{`"tools":[` + f + `,` + g + `],"tool_choice":{"type":"allowed_tools","mode":"auto","tools":[{"type":"function","name":"g"},{"type":"web_search"}]}`, "g", 0, false},
+		{`"tools":[` + f + `,` + g + `],"tool_choice":{"type":"allowed_tools","tools":[{"type":"function","name":"g"},{"type":"web_search"}]}`, "g", 0, false},
 		{`"tools":null`, "", 0, false},
 	}
 	for _, c := range cases {

@@ -88,6 +88,9 @@ func choose(f *api.Fields, tools []chat.Tool) []chat.Tool {
 			tools = allowed(c, tools)
 		case "":
 			c.Invalid("type", "is required")
+		case "function":
+			known(c, tools)
+			c.Fail(api.NeedsGrammar("tool_choice", "The call of a certain tool"))
 		default:
 			c.Fail(api.NeedsGrammar("tool_choice", "The call of a certain tool"))
 		}
@@ -100,26 +103,33 @@ func choose(f *api.Fields, tools []chat.Tool) []chat.Tool {
 
 // allowed keeps the tools that tool_choice lists.
 func allowed(c *api.Fields, tools []chat.Tool) []chat.Tool {
-	mode := ""
+	mode := "auto"
 	if c.Enum("mode", &mode, "auto", "required"); mode != "auto" {
 		c.Fail(api.NeedsGrammar(c.Path("mode"), "A required call"))
 	}
-	names := map[string]bool{}
-	for i, item := range c.List("tools") {
+	names, items := map[string]bool{}, c.List("tools")
+	if len(items) == 0 {
+		c.Invalid("tools", "must name at least one tool")
+	}
+	for i, item := range items {
 		object, ok := item.(*jsontree.Object)
 		if !ok {
 			c.WrongKind(place("tools", i), "an object", item)
 			return nil
 		}
-		t, kind, name := c.Inner(object, place("tools", i)), "", ""
+		t, kind := c.Inner(object, place("tools", i)), ""
 		if t.Text("type", &kind); kind == "function" {
-			t.Text("name", &name)
-			if !slices.ContainsFunc(tools, func(t chat.Tool) bool { return t.Name == name }) {
-				t.Invalid("name", "is %q, which is none of the functions in tools", api.Clip(name, 64))
-			}
-			names[name] = true
+			names[known(t, tools)] = true
 		}
 		c.Fail(t.Err())
 	}
 	return slices.DeleteFunc(slices.Clone(tools), func(t chat.Tool) bool { return !names[t.Name] })
+}
+
+// known reads the name of a function that must be among tools.
+func known(f *api.Fields, tools []chat.Tool) (name string) {
+	if f.Text("name", &name); !slices.ContainsFunc(tools, func(t chat.Tool) bool { return t.Name == name }) {
+		f.Invalid("name", "is %q, which is none of the functions in tools", api.Clip(name, 64))
+	}
+	return name
 }

@@ -1,0 +1,85 @@
+package api
+
+import "github.com/atlas-inference/atlas/atlasrt/internal/jsontree"
+
+// foreign are fields that other servers (vLLM, SGLang, llama.cpp, ollama, text-generation-webui and relatives) honour and this
+// one does not, with the values at which they change nothing. To ignore any other value would be to answer another question
+// than the one that was asked, so it is refused by name; null asks for nothing.
+var foreign = []struct {
+	name    string
+	neutral Condition
+}{
+	// Inputs, grammars and outputs of other kinds.
+	{"chat_template", Never}, {"prompt_embeds", Never}, {"image_embeds", Never}, {"logits_processors", Never}, {"truncate_prompt_tokens", Never},
+	{"kv_transfer_params", Never}, {"lora", Empty}, {"lora_path", Never},
+	{"guided_json", Never}, {"guided_regex", Never}, {"guided_choice", Never}, {"guided_grammar", Never}, {"structured_outputs", Never},
+	{"json_schema", Never}, {"grammar", IsText("")}, {"regex", Never}, {"ebnf", Never}, {"structural_tag", Never}, {"format", IsText("")},
+	{"input_ids", Never}, {"input_embeds", Never}, {"add_bos_token", IsTrue}, {"return_tokens_as_token_ids", IsFalse}, {"return_token_ids", IsFalse}, {"return_hidden_states", IsFalse}, {"post_sampling_probs", IsFalse},
+	{"prompt_logprobs", IsFalse}, {"n_probs", IsNumber(0)}, {"include_stop_str_in_output", IsFalse}, {"priority", IsNumber(0)}, {"n_indent", IsNumber(0)},
+
+	// Which tokens may come.
+	{"bad_words", Empty}, {"allowed_token_ids", Empty}, {"banned_tokens", AnyOf(Empty, IsText(""))}, {"custom_token_bans", AnyOf(Empty, IsText(""))},
+	{"banned_strings", Empty}, {"ban_eos_token", IsFalse}, {"no_repeat_ngram_size", IsNumber(0)},
+
+	// Samplers, at the values that their servers give them where nothing is asked.
+	{"dry_multiplier", IsNumber(0)}, {"dry_base", IsNumber(0, 1.75)}, {"dry_allowed_length", IsNumber(0, 2)}, {"dry_penalty_last_n", IsNumber(0, -1)},
+	{"dry_range", IsNumber(0)}, {"dry_sequence_breakers", usualBreakers},
+	{"xtc_probability", IsNumber(0)}, {"xtc_threshold", IsNumber(0, 0.1)},
+	{"mirostat", IsNumber(0)}, {"mirostat_mode", IsNumber(0)}, {"mirostat_tau", IsNumber(0, 5)}, {"mirostat_eta", IsNumber(0, 0.1)},
+	{"typical_p", IsNumber(1)}, {"typical", IsNumber(1)}, {"typ_p", IsNumber(1)}, {"top_n_sigma", IsNumber(-1, 0)}, {"nsigma", IsNumber(0)},
+	{"tfs_z", IsNumber(1)}, {"tfs", IsNumber(1)}, {"top_a", IsNumber(0)}, {"epsilon_cutoff", IsNumber(0)}, {"eta_cutoff", IsNumber(0)},
+	{"dynamic_temperature", IsFalse}, {"dynatemp_range", IsNumber(0)}, {"dynatemp_exponent", IsNumber(1)}, {"dynatemp_low", IsNumber(1)}, {"dynatemp_high", IsNumber(1)},
+	{"dynatemp_min", IsNumber(0)}, {"dynatemp_max", IsNumber(0)},
+	{"smoothing_factor", IsNumber(0)}, {"smoothing_curve", IsNumber(1)}, {"skew", IsNumber(0)}, {"adaptive_target", IsNumber(-1)},
+	{"min_keep", IsNumber(0)}, {"samplers", Never}, {"sampler_seq", Never}, {"sampler_order", Never}, {"sampler_priority", Never}, {"temperature_last", IsFalse},
+	{"encoder_repetition_penalty", IsNumber(1)}, {"guidance_scale", IsNumber(1)}, {"negative_prompt", IsText("")}, {"penalty_alpha", IsNumber(0)}, {"do_sample", IsTrue},
+
+	{"custom_logit_processor", Never}, {"logits_processor", Never}, {"stop_regex", AnyOf(Empty, IsText(""))}, {"no_stop_trim", IsFalse}, {"token_healing", IsFalse}, {"watermark", IsFalse},
+	{"repetition_decay", IsNumber(0)}, {"cfg_scale", IsNumber(1)}, {"t_max_predict_ms", IsNumber(0, -1)},
+
+	// How thoughts and calls are shown, which is always apart from the text.
+	{"separate_reasoning", IsTrue}, {"stream_reasoning", IsTrue}, {"parse_tool_calls", IsTrue},
+	{"reasoning_format", AnyOf(IsText("auto"), IsText("deepseek"))},
+
+	// Searches that weigh whole answers.
+	{"use_beam_search", IsFalse}, {"num_beams", IsNumber(1)}, {"length_penalty", IsNumber(1)}, {"early_stopping", IsFalse},
+
+	// Fields of ollama's own routes, which do nothing on these.
+	{"options", EmptyObject},
+}
+
+// usualBreakers accepts no dry_sequence_breakers, or those that llama.cpp has by itself.
+func usualBreakers(v jsontree.Value) bool {
+	return Empty(v) || string(jsontree.Append(nil, v)) == `["\n", ":", "\"", "*"]`
+}
+
+// RefuseForeign refuses what other servers honour on every route and this one does on none.
+func (f *Fields) RefuseForeign() {
+	for _, field := range foreign {
+		f.Refuse(field.name, field.neutral)
+	}
+}
+
+// RefuseOfChats refuses fields of chats that a route of another API does not have, unless they ask for nothing.
+func (f *Fields) RefuseOfChats(names ...string) {
+	nothing := AnyOf(Empty, EmptyObject, IsFalse, IsNumber(1))
+	for _, name := range names {
+		if v := f.Take(name); v != nil && !nothing(v) {
+			f.Fail(Unsupported(name, "%s is a field of /v1/chat/completions, which this route does not have; leave it out.", name))
+		}
+	}
+}
+
+// RefuseNames refuses what other APIs call a field of ours.
+func (f *Fields) RefuseNames(ours string, names ...string) {
+	for _, name := range names {
+		if v := f.Take(name); v != nil && !Empty(v) {
+			f.Fail(Unsupported(name, "%s is called %s here.", name, ours))
+		}
+	}
+}
+
+// LeftOut stands for what a tool gave that is no text. A tool may give an image at any time, and the conversation must go on.
+func LeftOut(kind string) string {
+	return "[" + Clip(kind, 40) + " left out: this model reads text only]"
+}
