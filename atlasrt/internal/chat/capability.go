@@ -4,6 +4,8 @@ import (
 	"context"
 	"strings"
 	"time"
+
+	"github.com/atlas-inference/atlas/atlasrt/internal/jsontree"
 )
 
 // Capabilities are what a template does with conversations, found by rendering small ones and looking for their texts.
@@ -73,7 +75,7 @@ func try(t *Template) Capabilities {
 	c.Developer = y.knows("developer", func(role string) []Message { return []Message{says(role, systemWord), user(userWord)} })
 	c.RepeatedUsers = y.keeps(user(userWord), user(secondWord)) && y.keeps(user(userWord), assistant(assistantWord), user(secondWord), user(lateWord))
 	c.RepeatedAssistants = y.keeps(user(userWord), assistant(assistantWord), assistant(lateWord), user(secondWord))
-	listed, ok := y.ask(&Request{Messages: []Message{user(userWord)}, Tools: []Tool{{Name: nameWord, Description: toolWord}}, AddGenerationPrompt: true})
+	listed, ok := y.ask(&Request{Messages: []Message{user(userWord)}, Tools: []Tool{tool()}, AddGenerationPrompt: true})
 	c.Tools = ok && strings.Contains(listed, nameWord)
 	y.tools()
 	y.thinking()
@@ -84,6 +86,16 @@ func says(role, text string) Message { return Message{Role: role, Content: Conte
 func system(text string) Message     { return says("system", text) }
 func user(text string) Message       { return says("user", text) }
 func assistant(text string) Message  { return says("assistant", text) }
+
+// tool is a function with a parameter, which some templates cannot do without.
+func tool() Tool {
+	text, properties, schema := jsontree.NewObject(), jsontree.NewObject(), jsontree.NewObject()
+	text.Set("type", jsontree.String("string"))
+	properties.Set(keyWord, text)
+	schema.Set("type", jsontree.String("object"))
+	schema.Set("properties", properties)
+	return Tool{Name: nameWord, Description: nameWord, Parameters: schema}
+}
 
 // calling is an assistant message with a call.
 func calling(content Content, id string) Message {

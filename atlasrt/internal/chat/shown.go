@@ -26,7 +26,7 @@ func (t *Template) Shown() Shown {
 		s.Switch = s.Switch || on != "" && off != "" && on != off
 	}
 	call := calling(Content{Null: true}, longID)
-	for _, tools := range [][]Tool{{{Name: nameWord, Description: nameWord}}, nil} {
+	for _, tools := range [][]Tool{{tool()}, nil} {
 		if text := t.behind(Request{Tools: tools, Messages: []Message{user(userWord), call, result("tool", longID)}}); s.Call == "" && t.can.ToolCalls && hasAll(text, nameWord, valueWord) {
 			s.Call = text
 		}
