@@ -51,6 +51,3 @@ type Answer interface {
 	// Body is the whole answer, once EventEnd was added.
 	Body() []byte
 }
-
-// AppendComment appends a comment to a stream of events, which clients of any dialect pass over.
-func AppendComment(b []byte) []byte { return append(b, ": ping\n\n"...) }

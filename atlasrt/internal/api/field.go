@@ -2,21 +2,20 @@ package api
 
 import (
 	"iter"
-	"math"
 	"slices"
 	"strings"
 
 	"github.com/atlas-inference/atlas/atlasrt/internal/jsontree"
 )
 
-// Fields reads the fields of one JSON object. The first problem is kept and later ones are not looked at, so that decoders
-// are plain lists of what they read. Absent and null fields leave the default in place.
+// Fields reads the fields of one JSON object. The first problem of a body is kept, wherever it lies, and later ones are not looked
+// at, so that decoders are plain lists of what they read. Absent and null fields leave the default in place.
 type Fields struct {
 	object *jsontree.Object
 	path   string // what to put before a field's name in errors
 	ranges []Range
 	known  map[string]bool
-	err    *Error
+	first  **Error // problem of the body, shared by all of its objects
 }
 
 // ReadObject parses a body: exact keys without duplicates, bounded depth and size, valid UTF-8. Numbers have these ranges.
@@ -29,29 +28,32 @@ func ReadObject(body []byte, ranges []Range) (*Fields, error) {
 	if !ok {
 		return nil, Invalid("", "The body must be a JSON object, not %s.", v.Kind())
 	}
-	return &Fields{object: object, ranges: ranges, known: map[string]bool{}}, nil
+	return &Fields{object: object, ranges: ranges, known: map[string]bool{}, first: new(*Error)}, nil
 }
 
-// Inner reads an object within the one that f reads; name is its field. Its problems are its own: see Fail.
+// Inner reads an object within the one that f reads; name is its field.
 func (f *Fields) Inner(object *jsontree.Object, name string) *Fields {
-	return &Fields{object: object, path: f.path + name + ".", ranges: f.ranges, known: map[string]bool{}}
+	return &Fields{object: object, path: f.path + name + ".", ranges: f.ranges, known: map[string]bool{}, first: f.first}
 }
 
-// Err is the first problem; nil: there is none.
-func (f *Fields) Err() *Error { return f.err }
+// Source is the object whose fields are read.
+func (f *Fields) Source() *jsontree.Object { return f.object }
+
+// Err is the first problem of the body; nil: there is none.
+func (f *Fields) Err() *Error { return *f.first }
 
 // Failure is Err as an error.
 func (f *Fields) Failure() error {
-	if f.err == nil {
-		return nil
+	if err := f.Err(); err != nil {
+		return err
 	}
-	return f.err
+	return nil
 }
 
-// Fail keeps a problem, unless it is nil or there was one before.
+// Fail keeps a problem, unless there was one before.
 func (f *Fields) Fail(err *Error) {
-	if f.err == nil {
-		f.err = err
+	if *f.first == nil {
+		*f.first = err
 	}
 }
 
@@ -72,7 +74,7 @@ func (f *Fields) WrongKind(name, want string, v jsontree.Value) {
 func (f *Fields) Take(name string) jsontree.Value {
 	f.known[name] = true
 	v, ok := f.object.Get(name)
-	if !ok || f.err != nil {
+	if !ok || f.Err() != nil {
 		return nil
 	}
 	if _, null := v.(jsontree.Null); null {
@@ -120,6 +122,14 @@ func (f *Fields) Text(name string, to *string) bool {
 	}
 	*to = string(s)
 	return true
+}
+
+// Required reads a string that must be there and must not be empty.
+func (f *Fields) Required(name string) (text string) {
+	if f.Text(name, &text); text == "" {
+		f.Invalid(name, "is required")
+	}
+	return text
 }
 
 // Enum reads a string that must be one of values.
@@ -195,53 +205,6 @@ func (f *Fields) GivenNumber(name string) *float32 {
 		return &n
 	}
 	return nil
-}
-
-// List reads an array; nil where there is none.
-func (f *Fields) List(name string) jsontree.Array {
-	v := f.Take(name)
-	if v == nil {
-		return nil
-	}
-	l, ok := v.(jsontree.Array)
-	if !ok {
-		f.WrongKind(name, "an array", v)
-		return nil
-	}
-	return l
-}
-
-// Dict reads an object; nil where there is none.
-func (f *Fields) Dict(name string) *jsontree.Object {
-	v := f.Take(name)
-	if v == nil {
-		return nil
-	}
-	d, ok := v.(*jsontree.Object)
-	if !ok {
-		f.WrongKind(name, "an object", v)
-		return nil
-	}
-	return d
-}
-
-// Tokens makes token ids of the items of an array. Whether the model has them is not known yet.
-func (f *Fields) Tokens(name string, items jsontree.Array) []int32 {
-	ids := make([]int32, 0, len(items))
-	for i, item := range items {
-		n, _ := item.(jsontree.Number)
-		id, whole, fits := n.Whole()
-		switch {
-		case n == "" || !whole:
-			f.Invalid(name, "must hold integers; entry %d is %s", i, item.Kind())
-			return nil
-		case !fits || id < math.MinInt32 || id > math.MaxInt32:
-			f.Invalid(name, "holds token %.40s, which no vocabulary has", string(n))
-			return nil
-		}
-		ids = append(ids, int32(id))
-	}
-	return ids
 }
 
 // Peek gives the value of a field without reading it.

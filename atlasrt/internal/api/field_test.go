@@ -21,6 +21,14 @@ func read(t *testing.T, text string) *Fields {
 func TestFieldsBlame(t *testing.T) {
 	integer := func(f *Fields) { f.Integer("n", new(int)) }
 	number := func(f *Fields) { f.GivenNumber("m") }
+	stops := func(f *Fields) { f.Stops("list", f.List("list"), Limits{Stops: 2, StopBytes: 3}) }
+	objects := func(f *Fields) {
+		for i, entry := range f.Objects("list", f.List("list")) {
+			if integer(entry); f.Err() != nil && i != 1 {
+				t.Errorf("entry %d is read behind a problem", i)
+			}
+		}
+	}
 	tokens := func(f *Fields) { f.Tokens("list", f.List("list")) }
 	cases := []struct {
 		object string
@@ -41,13 +49,20 @@ func TestFieldsBlame(t *testing.T) {
 		{`{"s":1}`, func(f *Fields) { f.Bool("s", new(bool)) }, "in.s must be true or false, not an integer."},
 		{`{"s":true}`, func(f *Fields) { f.Refuse("s", IsFalse) }, "in.s is not supported by this server; leave it out."},
 		{`{"s":false}`, func(f *Fields) { f.Refuse("s", IsFalse) }, ""},
+		{`{"s":""}`, func(f *Fields) { f.Required("s") }, "in.s is required."},
+		{`{"list":["a","b"]}`, stops, ""},
+		{`{"list":["a",1]}`, stops, "in.list must hold strings; entry 1 is an integer."},
+		{`{"list":["a",""]}`, stops, "in.list must not hold an empty string."},
+		{`{"list":["abcd"]}`, stops, "in.list holds a string of 4 bytes, at most 3 are allowed."},
+		{`{"list":["a","b","c"]}`, stops, "in.list has 3 entries, at most 2 are allowed."},
+		{`{"list":[{"n":1},{"n":2}]}`, objects, ""},
+		{`{"list":[{"n":1},{"n":6},7]}`, objects, "in.list[1].n is 6, must be from 1 to 5."},
+		{`{"list":[{"n":1},7]}`, objects, "in.list[1] must be an object, not an integer."},
 		{`{"s":1,"n":0}`, func(f *Fields) { f.Dict("s"); integer(f) }, "in.s must be an object, not an integer."}, // the first counts
 	}
 	for _, c := range cases {
 		outer := read(t, `{"in":`+c.object+`}`)
-		f := outer.Inner(outer.Dict("in"), "in")
-		c.read(f)
-		outer.Fail(f.Err())
+		c.read(outer.Object("in"))
 		got := ""
 		if err := outer.Failure(); err != nil {
 			got = err.Error()

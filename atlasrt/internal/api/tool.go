@@ -3,6 +3,7 @@ package api
 import (
 	"fmt"
 	"regexp"
+	"slices"
 
 	"github.com/atlas-inference/atlas/atlasrt/internal/chat"
 	"github.com/atlas-inference/atlas/atlasrt/internal/jsontree"
@@ -13,7 +14,7 @@ var toolName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,128}$`)
 
 // Tools gathers the tools of a request, whatever their dialect.
 type Tools struct {
-	List   []chat.Tool // that were added
+	List   []chat.Tool // that were added, and that the model gets to see
 	limits Limits
 	names  map[string]bool
 }
@@ -41,6 +42,14 @@ func (t *Tools) Add(f *Fields, name string, tool chat.Tool) {
 		t.names[tool.Name] = true
 		t.List = append(t.List, tool)
 	}
+}
+
+// Has tells whether a tool of a name was added.
+func (t *Tools) Has(name string) bool { return t.names[name] }
+
+// Keep drops the tools that are not among names.
+func (t *Tools) Keep(names map[string]bool) {
+	t.List = slices.DeleteFunc(t.List, func(tool chat.Tool) bool { return !names[tool.Name] })
 }
 
 // NeedsGrammar refuses what only an answer that is held to a grammar could promise.

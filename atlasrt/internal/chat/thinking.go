@@ -74,8 +74,8 @@ func shareOf(maxTokens int, effort string) int {
 	return max(int(int64(maxTokens)*int64(percent)/100), 1)
 }
 
-// efforts are the words for how hard a model is to think, the least first.
-func efforts() []string { return []string{"minimal", "low", "medium", "high", "xhigh", "max"} }
+// Efforts are the words for how hard a model is to think, the least first.
+func Efforts() []string { return []string{"minimal", "low", "medium", "high", "xhigh", "max"} }
 
 // variables are what a template calls it. Families have different names for the switch, and each reads its own.
 func (t Thinking) variables(c *Capabilities) *jsontree.Object {

@@ -46,7 +46,7 @@ func (y *trial) efforts() {
 		text, ok := y.with("reasoning_effort", jsontree.String(effort), on)
 		return text, ok && (!took || text != other)
 	}
-	for _, effort := range efforts() {
+	for _, effort := range Efforts() {
 		if _, ok := tells(effort); ok {
 			c.Efforts = append(c.Efforts, effort)
 		}

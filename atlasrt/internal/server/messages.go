@@ -2,7 +2,6 @@ package server
 
 import (
 	"net/http"
-	"strconv"
 	"strings"
 
 	"github.com/gin-gonic/gin"
@@ -53,19 +52,16 @@ func tooMany(field string, e *tokenizer.TooLong) *api.Error {
 
 // pageModels answers GET /v1/models as the Anthropic API does.
 func (s *Server) pageModels(c *gin.Context) {
-	page := anthropic.Page{After: c.Query("after_id"), Before: c.Query("before_id"), Limit: anthropic.UsualPage}
-	if text := c.Query("limit"); text != "" {
-		n, err := strconv.Atoi(text)
-		if page.Limit = n; err != nil || n < 1 || n > anthropic.MostPage {
-			s.fail(c, api.Invalid("limit", "limit is %q, must be from 1 to %d.", api.Clip(text, 40), anthropic.MostPage))
-			return
-		}
-	}
 	models := make([]anthropic.Model, len(s.models))
 	for i, m := range s.models {
 		models[i] = anthropicModel(m)
 	}
-	s.write(c, http.StatusOK, jsonType, anthropic.ModelsBody(models, page))
+	body, err := anthropic.ModelsBody(models, anthropic.Page{After: c.Query("after_id"), Before: c.Query("before_id"), Limit: c.Query("limit")})
+	if err != nil {
+		s.fail(c, err)
+		return
+	}
+	s.write(c, http.StatusOK, jsonType, body)
 }
 
 func anthropicModel(m openai.Model) anthropic.Model {

@@ -33,14 +33,12 @@ func (a *answer) Ping(b []byte) []byte {
 	if !a.begun {
 		return api.AppendComment(b)
 	}
-	return closeEvent(openEvent(b, "ping"))
+	return api.EndEvent(api.AppendEvent(b, "ping"))
 }
 
 // Fail implements api.Answer.
 func (a *answer) Fail(b []byte, e *api.Error) []byte {
-	b = append(b, "event: error\ndata: "...)
-	b = appendError(b, e)
-	return append(b, "\n\n"...)
+	return api.EndEvent(appendError(api.AppendEvent(b, "error"), e))
 }
 
 // Append implements api.Answer: the message without its content comes first, then one block after the other, then why it ended.
@@ -50,10 +48,10 @@ func (a *answer) Append(b []byte, of []chat.Event) []byte {
 		switch event.Kind {
 		case chat.EventStart:
 			a.begun = true
-			b = openEvent(b, "message_start")
+			b = api.AppendEvent(b, "message_start")
 			b = append(b, `,"message":`...)
 			b = a.message(b, event.Usage)
-			b = closeEvent(b)
+			b = api.EndEvent(b)
 		case chat.EventText, chat.EventReasoning, chat.EventToolCall:
 			if a.begins(event) {
 				b = a.closeBlock(b)
@@ -67,13 +65,13 @@ func (a *answer) Append(b []byte, of []chat.Event) []byte {
 			b = a.closeBlock(b)
 			a.end = *event
 		case chat.EventEnd:
-			b = openEvent(b, "message_delta")
+			b = api.AppendEvent(b, "message_delta")
 			b = append(b, `,"delta":{`...)
 			b = a.reason(b)
 			b = append(b, `},"usage":`...)
 			b = appendUsage(b, event.Usage)
-			b = closeEvent(b)
-			b = closeEvent(openEvent(b, "message_stop"))
+			b = api.EndEvent(b)
+			b = api.EndEvent(api.AppendEvent(b, "message_stop"))
 		default:
 			panic(fmt.Sprintf("BUG: an event of kind %d in a message", event.Kind))
 		}
@@ -93,7 +91,7 @@ func (a *answer) closeBlock(b []byte) []byte {
 	case a.block.kind == chat.EventToolCall && a.block.blank:
 		b = a.block.delta(b, "{}")
 	}
-	return closeEvent(a.block.place(b, "content_block_stop"))
+	return api.EndEvent(a.block.place(b, "content_block_stop"))
 }
 
 // begins tells whether an event is the first of a block.
@@ -196,9 +194,9 @@ func (a *answer) reason(b []byte) []byte {
 		text = "end_turn"
 	}
 	b = append(b, `"stop_reason":`...)
-	b = appendOptional(b, text)
+	b = api.AppendOptional(b, text)
 	b = append(b, `,"stop_sequence":`...)
-	return appendOptional(b, a.end.Match)
+	return api.AppendOptional(b, a.end.Match)
 }
 
 // appendUsage appends counts of tokens. Those of a prompt are either new or read from a cache; none is paid for to be kept there.
@@ -213,15 +211,3 @@ func appendUsage(b []byte, u chat.Usage) []byte {
 	b = strconv.AppendInt(b, int64(u.Reasoning), 10)
 	return append(b, "}}"...)
 }
-
-// openEvent appends the beginning of an event, up to its type.
-func openEvent(b []byte, kind string) []byte {
-	b = append(b, "event: "...)
-	b = append(b, kind...)
-	b = append(b, "\ndata: {\"type\":\""...)
-	b = append(b, kind...)
-	return append(b, '"')
-}
-
-// closeEvent appends the end of an event.
-func closeEvent(b []byte) []byte { return append(b, "}\n\n"...) }

@@ -1,7 +1,6 @@
 package anthropic
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
@@ -28,26 +27,15 @@ func read(f *api.Fields, field string, text func(string), block func(kind string
 	case jsontree.String:
 		text(string(v))
 	case jsontree.Array:
-		for i, item := range v {
-			name := fmt.Sprintf("%s[%d]", field, i)
-			object, ok := item.(*jsontree.Object)
-			if !ok {
-				f.WrongKind(name, "an object", item)
-				return
-			}
-			b := f.Inner(object, name)
-			switch kind := required(b, "type"); {
+		for _, b := range f.Objects(field, v) {
+			switch kind := b.Required("type"); {
 			case b.Err() != nil:
 			case !slices.Contains(kinds, kind):
 				b.Fail(api.Unsupported(b.Path("type"), "%s is %q; the blocks that this server reads here are of type %s.", b.Path("type"), api.Clip(kind, 40), strings.Join(kinds, ", ")))
 			case kind == "text":
-				text(required(b, "text"))
+				text(given(b, "text"))
 			default:
 				block(kind, b)
-			}
-			if b.Err() != nil {
-				f.Fail(b.Err())
-				return
 			}
 		}
 	default:
@@ -55,8 +43,8 @@ func read(f *api.Fields, field string, text func(string), block func(kind string
 	}
 }
 
-// required reads a text that must be there.
-func required(f *api.Fields, field string) (text string) {
+// given reads a text that must be there.
+func given(f *api.Fields, field string) (text string) {
 	if !f.Text(field, &text) {
 		f.Invalid(field, "is required")
 	}
@@ -65,7 +53,7 @@ func required(f *api.Fields, field string) (text string) {
 
 // toolUse reads a call that the model made.
 func toolUse(b *api.Fields) chat.ToolCall {
-	call := chat.ToolCall{ID: required(b, "id"), Name: required(b, "name")}
+	call := chat.ToolCall{ID: b.Required("id"), Name: b.Required("name")}
 	input := b.Dict("input")
 	if input == nil {
 		input = jsontree.NewObject()
@@ -76,14 +64,14 @@ func toolUse(b *api.Fields) chat.ToolCall {
 
 // toolResult reads what a call gave. The model is told where that is an error, and what of it cannot be read.
 func toolResult(b *api.Fields) chat.Message {
-	m := chat.Message{Role: "tool", ToolCallID: required(b, "tool_use_id")}
+	m := chat.Message{Role: "tool", ToolCallID: b.Required("tool_use_id")}
 	var texts []string
 	read(b, "content", func(text string) { texts = append(texts, text) }, func(kind string, inner *api.Fields) {
 		switch kind {
 		case "search_result":
 			texts = append(texts, searchResult(inner))
 		case "tool_reference":
-			texts = append(texts, required(inner, "tool_name"))
+			texts = append(texts, inner.Required("tool_name"))
 		default:
 			texts = append(texts, api.LeftOut(kind))
 		}
@@ -98,7 +86,7 @@ func toolResult(b *api.Fields) chat.Message {
 
 // searchResult reads a text that was found, below its title and where it is from.
 func searchResult(b *api.Fields) string {
-	texts := []string{required(b, "title"), required(b, "source")}
+	texts := []string{given(b, "title"), given(b, "source")}
 	read(b, "content", func(text string) { texts = append(texts, text) }, nil, textBlocks)
 	return join(texts...)
 }

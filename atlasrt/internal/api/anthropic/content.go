@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/atlas-inference/atlas/atlasrt/internal/api"
 	"github.com/atlas-inference/atlas/atlasrt/internal/chat"
 	"github.com/atlas-inference/atlas/atlasrt/internal/jsontree"
 )
@@ -30,7 +31,7 @@ func (k *block) open(b []byte) []byte {
 	b = append(b, `,"content_block":`...)
 	empty := *k
 	empty.signature, empty.text = "", nil
-	return closeEvent(empty.whole(b))
+	return api.EndEvent(empty.whole(b))
 }
 
 // delta appends an event with a piece of the block's content.
@@ -52,12 +53,12 @@ func (k *block) piece(b []byte, kind, field, text string) []byte {
 	b = append(b, field...)
 	b = append(b, `":`...)
 	b = jsontree.AppendString(b, text)
-	return closeEvent(append(b, '}'))
+	return api.EndEvent(append(b, '}'))
 }
 
 // place appends the beginning of an event of the block.
 func (k *block) place(b []byte, kind string) []byte {
-	b = openEvent(b, kind)
+	b = api.AppendEvent(b, kind)
 	b = append(b, `,"index":`...)
 	return strconv.AppendInt(b, int64(k.index), 10)
 }

@@ -6,7 +6,6 @@ import (
 
 	"github.com/atlas-inference/atlas/atlasrt/internal/api"
 	"github.com/atlas-inference/atlas/atlasrt/internal/chat"
-	"github.com/atlas-inference/atlas/atlasrt/internal/jsontree"
 )
 
 // conversation gathers the messages of a request.
@@ -44,22 +43,10 @@ func (d *decoder) conversation() {
 	case d.Err() != nil:
 	case len(items) == 0:
 		d.Invalid("messages", "must be an array of at least one message")
-	case len(items) > d.limits.Messages:
-		d.Fail(api.TooMuch(api.LimitMessages, "messages", "messages has %d entries, at most %d are allowed.", len(items), d.limits.Messages))
-	}
-	for i, item := range items {
-		if d.Err() != nil {
-			return
+	case d.AtMost(api.LimitMessages, "messages", len(items), d.limits.Messages):
+		for i, f := range d.Objects("messages", items) {
+			c.turn(f, fmt.Sprintf("messages[%d]", i))
 		}
-		name := fmt.Sprintf("messages[%d]", i)
-		object, ok := item.(*jsontree.Object)
-		if !ok {
-			d.WrongKind(name, "an object", item)
-			return
-		}
-		f := d.Inner(object, name)
-		c.turn(f, name)
-		d.Fail(f.Err())
 	}
 	c.release()
 	d.finish(c)
@@ -160,7 +147,7 @@ func (c *conversation) assistant(f *api.Fields, name string) {
 		case "tool_use":
 			m.ToolCalls = append(m.ToolCalls, toolUse(b))
 		case "thinking":
-			m.Reasoning = join(m.Reasoning, required(b, "thinking"))
+			m.Reasoning = join(m.Reasoning, given(b, "thinking"))
 		case "redacted_thinking": // nobody can read it
 		}
 	}, assistantBlocks)

@@ -1,8 +1,9 @@
 package anthropic
 
 import (
-	"encoding/json"
 	"time"
+
+	"github.com/atlas-inference/atlas/atlasrt/internal/api"
 )
 
 // Model is one model of the list.
@@ -22,35 +23,33 @@ func NewModel(id string, created int64, context int) Model {
 }
 
 // Body is the JSON of one model.
-func (m Model) Body() []byte { return encode(m) }
+func (m Model) Body() []byte { return api.AppendJSON(nil, m) }
 
-// Page says which part of a list is asked for.
+// Page says which part of a list is asked for, as the query of a path says it. Each field may be empty.
 type Page struct {
-	After  string // the entry that the part comes behind; empty: the list begins
-	Before string // the entry that the part comes before; empty: the list ends
-	Limit  int    // most entries
+	After  string // the entry that the part comes behind
+	Before string // the entry that the part comes before
+	Limit  string // the most entries, from 1 to 1000; 20
 }
 
-// Sizes of pages.
-const (
-	UsualPage = 20
-	MostPage  = 1000
-)
-
-// ModelsBody is the JSON of a part of a list of models.
-func ModelsBody(models []Model, p Page) []byte {
+// ModelsBody is the JSON of a part of a list of models. Errors are *api.Error.
+func ModelsBody(models []Model, p Page) ([]byte, error) {
+	limit, err := api.PageLimit(p.Limit, 20, 1000)
+	if err != nil {
+		return nil, err
+	}
 	for i := range models {
 		switch models[i].ID {
 		case p.After:
-			return part(models[i+1:], p.Limit, false)
+			return part(models[i+1:], limit, false), nil
 		case p.Before:
-			return part(models[:i], p.Limit, true)
+			return part(models[:i], limit, true), nil
 		}
 	}
 	if p.After != "" || p.Before != "" { // no such entry
 		models = nil
 	}
-	return part(models, p.Limit, false)
+	return part(models, limit, false), nil
 }
 
 // part is the JSON of the first models, or of the last ones.
@@ -68,21 +67,12 @@ func part(models []Model, limit int, last bool) []byte {
 	if list.Data = append(list.Data, models[:n]...); n > 0 {
 		list.First, list.Last = &list.Data[0].ID, &list.Data[n-1].ID
 	}
-	return encode(list)
+	return api.AppendJSON(nil, list)
 }
 
 // CountBody is the JSON of a count of tokens.
 func CountBody(tokens int) []byte {
-	return encode(struct {
+	return api.AppendJSON(nil, struct {
 		Tokens int `json:"input_tokens"`
 	}{tokens})
-}
-
-// encode is what encoding/json makes of a value of this package, which always works.
-func encode[T any](v T) []byte {
-	text, err := json.Marshal(v)
-	if err != nil {
-		panic("BUG: " + err.Error())
-	}
-	return text
 }

@@ -21,16 +21,21 @@ func TestModels(t *testing.T) {
 		page Page
 		want string
 	}{
-		{Page{Limit: 20}, `{"data":[` + model("a") + `,` + model("b") + `,` + model("c") + `],"has_more":false,"first_id":"a","last_id":"c"}`},
-		{Page{Limit: 2}, `{"data":[` + model("a") + `,` + model("b") + `],"has_more":true,"first_id":"a","last_id":"b"}`},
-		{Page{Limit: 2, After: "b"}, `{"data":[` + model("c") + `],"has_more":false,"first_id":"c","last_id":"c"}`},
-		{Page{Limit: 2, After: "c"}, `{"data":[],"has_more":false,"first_id":null,"last_id":null}`},
-		{Page{Limit: 1, Before: "c"}, `{"data":[` + model("b") + `],"has_more":true,"first_id":"b","last_id":"b"}`},
-		{Page{Limit: 9, After: "x"}, `{"data":[],"has_more":false,"first_id":null,"last_id":null}`},
+		{Page{}, `{"data":[` + model("a") + `,` + model("b") + `,` + model("c") + `],"has_more":false,"first_id":"a","last_id":"c"}`},
+		{Page{Limit: "2"}, `{"data":[` + model("a") + `,` + model("b") + `],"has_more":true,"first_id":"a","last_id":"b"}`},
+		{Page{Limit: "2", After: "b"}, `{"data":[` + model("c") + `],"has_more":false,"first_id":"c","last_id":"c"}`},
+		{Page{Limit: "2", After: "c"}, `{"data":[],"has_more":false,"first_id":null,"last_id":null}`},
+		{Page{Limit: "1", Before: "c"}, `{"data":[` + model("b") + `],"has_more":true,"first_id":"b","last_id":"b"}`},
+		{Page{Limit: "9", After: "x"}, `{"data":[],"has_more":false,"first_id":null,"last_id":null}`},
 	}
 	for _, c := range cases {
-		if got := string(ModelsBody(models, c.page)); got != c.want {
-			t.Errorf("%+v:\n got %s\nwant %s", c.page, got, c.want)
+		if got, err := ModelsBody(models, c.page); err != nil || string(got) != c.want {
+			t.Errorf("%+v:\n got %s, %v\nwant %s", c.page, got, err, c.want)
+		}
+	}
+	for _, limit := range []string{"0", "1001", "-1", "1.5", "x"} {
+		if _, err := ModelsBody(models, Page{Limit: limit}); err == nil {
+			t.Errorf("a limit of %s is taken", limit)
 		}
 	}
 	if got := string(CountBody(7)); got != `{"input_tokens":7}` {

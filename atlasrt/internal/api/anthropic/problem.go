@@ -52,22 +52,21 @@ var kinds = [api.Kinds]struct {
 // Problem implements api.Errors. The code is the type.
 func (problems) Problem(e *api.Error) (status int, code string, body []byte) {
 	k := kinds[e.Kind]
-	return k.status, k.kind, appendError(nil, e)
+	return k.status, k.kind, append(appendError([]byte(`{"type":"error"`), e), '}')
 }
 
-// appendError appends the JSON of an error.
+// appendError appends the JSON of an error behind its type, without the bracket that ends it.
 func appendError(b []byte, e *api.Error) []byte {
 	text := e.Message
 	if e.Kind == api.KindTooLong {
 		text = tooLong(e.Count)
 	}
-	b = append(b, `{"type":"error","error":{"type":`...)
+	b = append(b, `,"error":{"type":`...)
 	b = jsontree.AppendString(b, kinds[e.Kind].kind)
 	b = append(b, `,"message":`...)
 	b = jsontree.AppendString(b, text)
 	b = append(b, `},"request_id":`...)
-	b = appendOptional(b, e.RequestID)
-	return append(b, '}')
+	return api.AppendOptional(b, e.RequestID)
 }
 
 // tooLong says how far a prompt is beyond what leaves room for an answer. Clients match the words, and read both numbers.
@@ -77,11 +76,4 @@ func tooLong(c api.Count) string {
 		text += " (it has at least as many: they were not counted to the end)"
 	}
 	return text
-}
-
-func appendOptional(b []byte, text string) []byte {
-	if text == "" {
-		return append(b, "null"...)
-	}
-	return jsontree.AppendString(b, text)
 }

@@ -42,7 +42,7 @@ func decode(body []byte, limits api.Limits, answered bool) (*api.Request, error)
 	d.Bool("stream", &r.Stream)
 	d.maxTokens(answered)
 	d.sampling()
-	d.stops()
+	r.Options.Stop = d.Stops("stop_sequences", d.List("stop_sequences"), limits)
 	d.conversation()
 	d.thinking()
 	d.outputConfig()
@@ -95,34 +95,12 @@ func (d *decoder) sampling() {
 	}
 }
 
-func (d *decoder) stops() {
-	const field = "stop_sequences"
-	items := d.List(field)
-	if len(items) > d.limits.Stops {
-		d.Fail(api.TooMuch(api.LimitStops, field, "%s has %d entries, at most %d are allowed.", field, len(items), d.limits.Stops))
-		return
-	}
-	for i, item := range items {
-		stop, ok := item.(jsontree.String)
-		switch {
-		case !ok:
-			d.Invalid(field, "must hold strings; entry %d is %s", i, item.Kind())
-		case stop == "":
-			d.Invalid(field, "must not hold an empty string")
-		case len(stop) > d.limits.StopBytes:
-			d.Fail(api.TooMuch(api.LimitStops, field, "%s holds a string of %d bytes, at most %d are allowed.", field, len(stop), d.limits.StopBytes))
-		}
-		d.request.Options.Stop = append(d.request.Options.Stop, string(stop))
-	}
-}
-
 // thinking reads whether the model thinks, for how long, and whether the client gets to see it.
 func (d *decoder) thinking() {
-	object := d.Dict("thinking")
-	if object == nil {
+	f, t := d.Object("thinking"), &d.request.Chat.Thinking
+	if f == nil {
 		return
 	}
-	f, t := d.Inner(object, "thinking"), &d.request.Chat.Thinking
 	var kind, display string
 	f.Enum("type", &kind, "enabled", "adaptive", "disabled")
 	f.Enum("display", &display, "summarized", "omitted")
@@ -140,18 +118,15 @@ func (d *decoder) thinking() {
 	default:
 		t.Budget = &budget
 	}
-	d.Fail(f.Err())
 }
 
 func (d *decoder) outputConfig() {
 	const format = "format"
-	if object := d.Dict("output_config"); object != nil {
-		f := d.Inner(object, "output_config")
+	if f := d.Object("output_config"); f != nil {
 		f.Enum("effort", &d.request.Chat.Thinking.Effort, "low", "medium", "high", "xhigh", "max")
 		if f.Take(format) != nil {
 			f.Fail(api.NeedsGrammar(f.Path(format), f.Path(format)))
 		}
-		d.Fail(f.Err())
 	}
 	if d.Take("output_format") != nil { // its older name
 		d.Fail(api.NeedsGrammar("output_format", "output_format"))

@@ -1,8 +1,6 @@
 package anthropic
 
 import (
-	"fmt"
-
 	"github.com/atlas-inference/atlas/atlasrt/internal/api"
 	"github.com/atlas-inference/atlas/atlasrt/internal/chat"
 	"github.com/atlas-inference/atlas/atlasrt/internal/jsontree"
@@ -11,12 +9,11 @@ import (
 // toolUse reads the tools, and which of them the model may call. Where it may call none it does not get to see them.
 func (d *decoder) toolUse() {
 	tools := d.tools()
-	choice := d.Dict("tool_choice")
-	if choice == nil {
-		d.request.Chat.Tools = tools
+	f := d.Object("tool_choice")
+	if f == nil {
+		d.request.Chat.Tools = tools.List
 		return
 	}
-	f := d.Inner(choice, "tool_choice")
 	var kind, name string
 	f.Enum("type", &kind, "auto", "none", "any", "tool")
 	f.Bool("disable_parallel_tool_use", &d.request.Options.OneCall)
@@ -24,39 +21,22 @@ func (d *decoder) toolUse() {
 	case "":
 		f.Invalid("type", "is required")
 	case "tool":
-		if f.Text("name", &name); !declares(tools, name) {
+		if f.Text("name", &name); !tools.Has(name) {
 			f.Invalid("name", "is %.140q, which none of the tools is called", name)
 		}
 		f.Fail(api.NeedsGrammar(f.Path("type"), "A tool_choice of type tool"))
 	case "any":
 		f.Fail(api.NeedsGrammar(f.Path("type"), "A tool_choice of type any"))
 	case "auto":
-		d.request.Chat.Tools = tools
+		d.request.Chat.Tools = tools.List
 	}
-	d.Fail(f.Err())
-}
-
-func declares(tools []chat.Tool, name string) bool {
-	for i := range tools {
-		if tools[i].Name == name {
-			return true
-		}
-	}
-	return false
 }
 
 // tools reads the tools that the client runs after a schema of its own. Others have a type that only models of this API's
 // vendor know; they are left out, and counted as fields that are not known.
-func (d *decoder) tools() []chat.Tool {
+func (d *decoder) tools() *api.Tools {
 	tools := api.NewTools(d.limits)
-	for i, item := range d.List("tools") {
-		name := fmt.Sprintf("tools[%d]", i)
-		object, ok := item.(*jsontree.Object)
-		if !ok {
-			d.WrongKind(name, "an object", item)
-			break
-		}
-		f := d.Inner(object, name)
+	for _, f := range d.Objects("tools", d.List("tools")) {
 		kind := "custom"
 		if f.Text("type", &kind); kind != "custom" {
 			d.request.Unknown++
@@ -70,12 +50,9 @@ func (d *decoder) tools() []chat.Tool {
 		if f.Bool("strict", &strict); strict {
 			f.Fail(api.NeedsGrammar(f.Path("strict"), f.Path("strict")+" of true"))
 		}
-		if tools.Add(f, "name", tool); f.Err() != nil {
-			d.Fail(f.Err())
-			break
-		}
+		tools.Add(f, "name", tool)
 	}
-	return tools.List
+	return tools
 }
 
 // schema reads the schema of a tool's input, which is of an object even where it does not say so.

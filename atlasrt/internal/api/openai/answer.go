@@ -79,7 +79,7 @@ func (e *events) end(b []byte, u chat.Usage) []byte {
 	if e.usage {
 		b = append(b, e.open...)
 		b = append(b, `],"usage":`...)
-		b = appendJSON(b, usageOf(u))
+		b = api.AppendJSON(b, usageOf(u))
 		b = append(b, "}\n\n"...)
 	}
 	return append(b, "data: [DONE]\n\n"...)
@@ -95,7 +95,7 @@ func (e *events) index(b []byte, choice int) []byte {
 // finish appends how a choice goes on, and its end and the event's.
 func (e *events) finish(b []byte, f chat.Finish) []byte {
 	b = append(b, `,"finish_reason":`...)
-	b = appendOptional(b, string(f))
+	b = api.AppendOptional(b, string(f))
 	b = append(b, '}')
 	return append(b, e.close...)
 }

@@ -156,7 +156,7 @@ func (a *chatAnswer) close(b []byte, event *chat.Event) []byte {
 	if event.Tokens == nil {
 		b = append(b, "null"...)
 	} else {
-		b = appendJSON(b, chatLogProbs{Content: chatTokens(event.Tokens)})
+		b = api.AppendJSON(b, chatLogProbs{Content: LogProbs(event.Tokens)})
 	}
 	return a.events.finish(b, "")
 }
@@ -240,7 +240,7 @@ func (a *chatAnswer) Add(of []chat.Event) {
 			if to.logProbs == nil {
 				to.logProbs = &chatLogProbs{}
 			}
-			to.logProbs.Content = append(to.logProbs.Content, chatTokens(event.Tokens)...)
+			to.logProbs.Content = append(to.logProbs.Content, LogProbs(event.Tokens)...)
 		}
 	}
 }
@@ -252,7 +252,7 @@ func (a *chatAnswer) Body() []byte {
 		state := &a.choices[i]
 		choices[i] = chatChoice{Index: i, Message: a.message(i, state), LogProbs: state.logProbs, Finish: state.finish}
 	}
-	return appendJSON(nil, chatResponse{a.name, "chat.completion", a.head.Created, a.head.Model, choices, a.usage})
+	return api.AppendJSON(nil, chatResponse{a.name, "chat.completion", a.head.Created, a.head.Model, choices, a.usage})
 }
 
 // message is what a choice says.

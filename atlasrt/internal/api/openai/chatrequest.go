@@ -16,7 +16,6 @@ func (Chat) Decode(body []byte, limits api.Limits) (*api.Request, error) {
 	if err != nil {
 		return nil, err
 	}
-	f.chat = true
 	r := f.generation(limits)
 	r.Chat = f.conversation(limits)
 	r.FunctionCall, r.Options.OneCall = f.older(), f.oneCall()
@@ -24,7 +23,7 @@ func (Chat) Decode(body []byte, limits api.Limits) (*api.Request, error) {
 	// The newer field wins, but both must make sense.
 	given := f.Integer("max_tokens", &r.Options.MaxTokens)
 	given = f.Integer("max_completion_tokens", &r.Options.MaxTokens) || given
-	f.predict(&r.Options.MaxTokens, given)
+	f.predict(&r.Options.MaxTokens, 1, given)
 	f.minTokens(&r.Options)
 	f.chatLogProbs(&r.Options)
 	r.Unknown = f.Unknown()
@@ -32,13 +31,13 @@ func (Chat) Decode(body []byte, limits api.Limits) (*api.Request, error) {
 }
 
 // minTokens holds min_tokens against max_tokens.
-func (f *fields) minTokens(o *completion.Options) {
+func (f fields) minTokens(o *completion.Options) {
 	if o.MaxTokens > 0 && o.MinTokens > o.MaxTokens {
 		f.Invalid("min_tokens", "is %d, must not be more than max_tokens, which is %d", o.MinTokens, o.MaxTokens)
 	}
 }
 
-func (f *fields) chatLogProbs(o *completion.Options) {
+func (f fields) chatLogProbs(o *completion.Options) {
 	on, top := false, 0
 	f.Bool("logprobs", &on)
 	if f.Integer("top_logprobs", &top) && top > 0 && !on {
@@ -50,7 +49,7 @@ func (f *fields) chatLogProbs(o *completion.Options) {
 }
 
 // conversation reads what the template gets to see, and refuses what only a model with media or grammars could do.
-func (f *fields) conversation(limits api.Limits) *chat.Request {
+func (f fields) conversation(limits api.Limits) *chat.Request {
 	r := &chat.Request{AddGenerationPrompt: true}
 	asked := f.Bool("add_generation_prompt", &r.AddGenerationPrompt)
 	f.Bool("continue_final_message", &r.Continue)
@@ -78,17 +77,12 @@ func (f *fields) conversation(limits api.Limits) *chat.Request {
 }
 
 // format refuses answers that would be held to a grammar.
-func (f *fields) format() {
-	d := f.Dict("response_format")
-	if d == nil {
+func (f fields) format() {
+	o := f.Object("response_format")
+	if o == nil {
 		return
 	}
-	kind := ""
-	o := f.inner(d, "response_format")
-	if o.Text("type", &kind); kind == "" {
-		o.Invalid("type", "is required")
-	}
-	if f.Fail(o.Err()); kind != "text" {
+	if kind := o.Required("type"); kind != "text" {
 		f.Fail(api.NeedsGrammar("response_format", fmt.Sprintf("response_format of type %q", api.Clip(kind, 40))))
 	}
 }

@@ -16,7 +16,7 @@ var otherNames = []struct{ name, ours string }{
 var windows = []string{"repetition_penalty_range", "rep_pen_range", "penalty_range", "repetition_context_size", "presence_context_size", "frequency_context_size"}
 
 // unhonoured refuses what others offer and this server does not.
-func (f *fields) unhonoured(r *api.Request) {
+func (f fields) unhonoured(r *api.Request) {
 	f.RefuseForeign()
 	f.penalised(r, "repeat_last_n", api.IsNumber(-1, 0, 64), api.IsNumber(-1)) // 64 is llama.cpp's own
 	for _, name := range windows {
@@ -30,7 +30,7 @@ func (f *fields) unhonoured(r *api.Request) {
 
 // penalised refuses a field about which of the tokens that were seen are penalised: here all of them are. What is not all is
 // harmless only where none is penalised.
-func (f *fields) penalised(r *api.Request, name string, harmless, all api.Condition) {
+func (f fields) penalised(r *api.Request, name string, harmless, all api.Condition) {
 	f.Refuse(name, harmless)
 	if v := f.Take(name); v != nil && !all(v) && r.IfPenalised == nil {
 		r.IfPenalised = f.Refusal(name)
@@ -38,7 +38,7 @@ func (f *fields) penalised(r *api.Request, name string, harmless, all api.Condit
 }
 
 // otherName refuses a name for a field that is called ours here, unless both are there with one value.
-func (f *fields) otherName(name, ours string) {
+func (f fields) otherName(name, ours string) {
 	value, given := f.Peek(ours)
 	v := f.Take(name)
 	if v == nil || api.Empty(v) || given && string(jsontree.Append(nil, v)) == string(jsontree.Append(nil, value)) {

@@ -14,25 +14,12 @@ import (
 const maxSaltBytes = 256
 
 // generation reads the fields of both routes.
-func (f *fields) generation(limits api.Limits) *api.Request {
+func (f fields) generation(limits api.Limits) *api.Request {
 	r := &api.Request{Options: completion.Options{Choices: 1, LogProbs: -1}}
 	o, p := &r.Options, &r.Options.Sampling
 	f.Text("model", &r.Model)
 	f.streaming(r)
-
-	p.Temperature = f.GivenNumber("temperature")
-	p.TopP = f.GivenNumber("top_p")
-	p.MinP = f.GivenNumber("min_p")
-	p.PresencePenalty = f.GivenNumber("presence_penalty")
-	p.FrequencyPenalty = f.GivenNumber("frequency_penalty")
-	p.RepetitionPenalty = f.repetition()
-	var topK, seed int
-	if f.Integer("top_k", &topK) {
-		p.TopK = new(int32(max(topK, 0))) // -1 means all, as elsewhere
-	}
-	if f.Integer("seed", &seed) {
-		p.Seed = new(int64(seed))
-	}
+	*p = Sampling(f.Fields)
 	f.bias(p, limits)
 
 	f.choices(o, limits)
@@ -52,8 +39,23 @@ func (f *fields) generation(limits api.Limits) *api.Request {
 	return r
 }
 
+// Sampling reads how tokens are drawn, within SamplingRanges.
+func Sampling(f *api.Fields) (p sample.Given) {
+	p.Temperature, p.TopP, p.MinP = f.GivenNumber("temperature"), f.GivenNumber("top_p"), f.GivenNumber("min_p")
+	p.PresencePenalty, p.FrequencyPenalty = f.GivenNumber("presence_penalty"), f.GivenNumber("frequency_penalty")
+	p.RepetitionPenalty = repetition(f)
+	var topK, seed int
+	if f.Integer("top_k", &topK) {
+		p.TopK = new(int32(max(topK, 0))) // -1 means all, as elsewhere
+	}
+	if f.Integer("seed", &seed) {
+		p.Seed = new(int64(seed))
+	}
+	return p
+}
+
 // repetition reads repetition_penalty, which llama.cpp calls repeat_penalty.
-func (f *fields) repetition() *float32 {
+func repetition(f *api.Fields) *float32 {
 	given, other := f.GivenNumber("repetition_penalty"), f.GivenNumber("repeat_penalty")
 	switch {
 	case other == nil:
@@ -64,37 +66,34 @@ func (f *fields) repetition() *float32 {
 	return other
 }
 
-// predict reads n_predict, llama.cpp's name of max_tokens.
-func (f *fields) predict(to *int, given bool) {
+// predict reads n_predict, llama.cpp's name of max_tokens, which is at least so many, or -1.
+func (f fields) predict(to *int, least int, given bool) {
 	n := 0
 	switch before := *to; {
 	case !f.Integer("n_predict", &n):
 	case given && n != before && !(n == -1 && before == 0):
 		f.Invalid("n_predict", "is %d and max_tokens is %d, but they are two names of one thing", n, before)
-	case n == 0 && f.chat:
-		f.Invalid("n_predict", "is 0, must be -1 or at least 1 here")
+	case n == 0 && least > 0:
+		f.Invalid("n_predict", "is 0, must be -1 or at least %d here", least)
 	case !given:
 		*to = max(n, 0)
 	}
 }
 
-func (f *fields) streaming(r *api.Request) {
+func (f fields) streaming(r *api.Request) {
 	f.Bool("stream", &r.Stream)
-	d := f.Dict("stream_options")
-	if d == nil {
+	o := f.Object("stream_options")
+	if o == nil {
 		return
 	}
 	if !r.Stream {
 		f.Invalid("stream_options", "is only allowed where stream is true")
-		return
 	}
-	o := f.inner(d, "stream_options")
 	o.Bool("include_usage", &r.StreamUsage)
 	o.Refuse("include_obfuscation", api.IsFalse)
-	f.Fail(o.Err())
 }
 
-func (f *fields) choices(o *completion.Options, limits api.Limits) {
+func (f fields) choices(o *completion.Options, limits api.Limits) {
 	if f.Integer("n", &o.Choices) && o.Choices > limits.Choices {
 		f.Fail(api.TooMuch(api.LimitChoices, "n", "n is %d, this server makes at most %d answers to one prompt.", o.Choices, limits.Choices))
 	}
@@ -109,52 +108,26 @@ func (f *fields) choices(o *completion.Options, limits api.Limits) {
 }
 
 // stops reads stop, a string or a list of them, and stop_token_ids.
-func (f *fields) stops(o *completion.Options, limits api.Limits) {
+func (f fields) stops(o *completion.Options, limits api.Limits) {
 	switch v := f.Take("stop").(type) {
 	case nil:
 	case jsontree.String:
-		o.Stop = []string{string(v)}
+		o.Stop = f.Stops("stop", jsontree.Array{v}, limits)
 	case jsontree.Array:
-		for i, item := range v {
-			s, ok := item.(jsontree.String)
-			if !ok {
-				f.Invalid("stop", "must hold strings; entry %d is %s", i, item.Kind())
-				return
-			}
-			if i == limits.Stops {
-				f.Fail(api.TooMuch(api.LimitStops, "stop", "stop has %d entries, at most %d are allowed.", len(v), limits.Stops))
-				return
-			}
-			o.Stop = append(o.Stop, string(s))
-		}
+		o.Stop = f.Stops("stop", v, limits)
 	default:
 		f.WrongKind("stop", "a string or an array of strings", v)
 	}
-	for _, stop := range o.Stop {
-		if stop == "" {
-			f.Invalid("stop", "must not hold an empty string")
-		} else if len(stop) > limits.StopBytes {
-			f.Fail(api.TooMuch(api.LimitStops, "stop", "stop holds a string of %d bytes, at most %d are allowed.", len(stop), limits.StopBytes))
-		}
-	}
 	items := f.List("stop_token_ids")
-	if len(items) > limits.StopTokens {
-		f.Fail(api.TooMuch(api.LimitStops, "stop_token_ids", "stop_token_ids has %d entries, at most %d are allowed.", len(items), limits.StopTokens))
-		return
-	}
-	if items != nil {
+	if f.AtMost(api.LimitStops, "stop_token_ids", len(items), limits.StopTokens) && items != nil {
 		o.StopTokens = f.Tokens("stop_token_ids", items)
 	}
 }
 
 // bias reads logit_bias: token ids, written as JSON keys must be, with a number for each.
-func (f *fields) bias(p *sample.Given, limits api.Limits) {
+func (f fields) bias(p *sample.Given, limits api.Limits) {
 	d := f.Dict("logit_bias")
-	if d == nil {
-		return
-	}
-	if d.Len() > limits.Biases {
-		f.Fail(api.TooMuch(api.LimitBiases, "logit_bias", "logit_bias has %d entries, at most %d are allowed.", d.Len(), limits.Biases))
+	if d == nil || !f.AtMost(api.LimitBiases, "logit_bias", d.Len(), limits.Biases) {
 		return
 	}
 	limit := f.Range("logit_bias")

@@ -11,36 +11,38 @@ import (
 // Log-probabilities are finite; -9999 stands for the impossible.
 
 type chatLogProbs struct {
-	Content []chatToken `json:"content"`
-	Refusal []chatToken `json:"refusal"`
+	Content []LogProb `json:"content"`
+	Refusal []LogProb `json:"refusal"`
 }
 
-type chatToken struct {
-	chatTop
-	Top []chatTop `json:"top_logprobs"`
+// LogProb is a token of an answer with those that could have been.
+type LogProb struct {
+	TopLogProb
+	Top []TopLogProb `json:"top_logprobs"` // the likeliest first
 }
 
-// chatTop is a token: as text, where bytes that are no whole code point show as U+FFFD, and as bytes.
-type chatTop struct {
-	Token   string  `json:"token"`
-	LogProb float32 `json:"logprob"`
-	Bytes   []int   `json:"bytes"`
+// TopLogProb is a token with its log-probability.
+type TopLogProb struct {
+	Token   string  `json:"token"`   // bytes that are no whole code point show as U+FFFD
+	LogProb float32 `json:"logprob"` // natural logarithm
+	Bytes   []int   `json:"bytes"`   // of the token
 }
 
-func newChatTop(text []byte, logProb float32) chatTop {
+func newTopLogProb(text []byte, logProb float32) TopLogProb {
 	numbers := make([]int, len(text))
 	for i, b := range text {
 		numbers[i] = int(b)
 	}
-	return chatTop{strings.ToValidUTF8(string(text), "\ufffd"), logProb, numbers}
+	return TopLogProb{strings.ToValidUTF8(string(text), "\ufffd"), logProb, numbers}
 }
 
-func chatTokens(tokens []chat.Token) []chatToken {
-	out := make([]chatToken, len(tokens))
+// LogProbs are those of tokens, in the form of chats and of the Responses API; never nil.
+func LogProbs(tokens []chat.Token) []LogProb {
+	out := make([]LogProb, len(tokens))
 	for i, t := range tokens {
-		out[i] = chatToken{newChatTop(t.Bytes, t.LogProb), make([]chatTop, len(t.Top))}
+		out[i] = LogProb{newTopLogProb(t.Bytes, t.LogProb), make([]TopLogProb, len(t.Top))}
 		for j, top := range t.Top {
-			out[i].Top[j] = newChatTop(top.Bytes, top.LogProb)
+			out[i].Top[j] = newTopLogProb(top.Bytes, top.LogProb)
 		}
 	}
 	return out

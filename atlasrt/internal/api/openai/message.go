@@ -2,7 +2,6 @@ package openai
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -12,7 +11,7 @@ import (
 )
 
 // messages reads the turns of a conversation.
-func (f *fields) messages(limits api.Limits) []chat.Message {
+func (f fields) messages(limits api.Limits) []chat.Message {
 	items := f.List("messages")
 	switch {
 	case f.Err() != nil:
@@ -20,24 +19,12 @@ func (f *fields) messages(limits api.Limits) []chat.Message {
 	case len(items) == 0:
 		f.Invalid("messages", "must be an array of at least one message")
 		return nil
-	case len(items) > limits.Messages:
-		f.Fail(api.TooMuch(api.LimitMessages, "messages", "messages has %d entries, at most %d are allowed.", len(items), limits.Messages))
+	case !f.AtMost(api.LimitMessages, "messages", len(items), limits.Messages):
 		return nil
 	}
 	messages := make([]chat.Message, len(items))
-	for i, item := range items {
-		name := fmt.Sprintf("messages[%d]", i)
-		object, ok := item.(*jsontree.Object)
-		if !ok {
-			f.WrongKind(name, "an object", item)
-			return nil
-		}
-		m := f.inner(object, name)
-		messages[i] = m.message()
-		if m.Err() != nil {
-			f.Fail(m.Err())
-			return nil
-		}
+	for i, m := range f.Objects("messages", items) {
+		messages[i] = fields{m}.message()
 	}
 	return messages
 }
@@ -46,7 +33,7 @@ func (f *fields) messages(limits api.Limits) []chat.Message {
 var roles = []string{"developer", "system", "user", "assistant", "tool", "function", "ipython"}
 
 // message reads one turn. Fields that have no place in chat.Message stay in Extra, for templates that know them.
-func (f *fields) message() chat.Message {
+func (f fields) message() chat.Message {
 	var m chat.Message
 	f.Text("role", &m.Role)
 	if !slices.Contains(roles, m.Role) {
@@ -78,102 +65,75 @@ func (f *fields) message() chat.Message {
 
 // reasoning reads the thoughts of an earlier turn, under each name that clients send them back with. The first that is not
 // empty counts.
-func (f *fields) reasoning() string {
+func (f fields) reasoning() string {
 	var old, short, details string
 	f.Text("reasoning_content", &old)
 	f.Text("reasoning", &short)
-	for i, item := range f.List("reasoning_details") { // OpenRouter's; what is encrypted says nothing to us
-		f.entry("reasoning_details", i, item, func(detail *fields, _ *jsontree.Object) {
-			text, summary := "", ""
-			detail.Text("text", &text)
-			detail.Text("summary", &summary)
-			details += cmp.Or(text, summary)
-		})
+	for _, detail := range f.Objects("reasoning_details", f.List("reasoning_details")) { // OpenRouter's; what is encrypted says nothing to us
+		text, summary := "", ""
+		detail.Text("text", &text)
+		detail.Text("summary", &summary)
+		details += cmp.Or(text, summary)
 	}
 	return cmp.Or(old, short, details)
 }
 
-// content reads a text, or parts of one: what this server reads of parts is text, and several are joined by line breaks. Where a
-// tool gave it, what cannot be read is said.
-func (f *fields) content(given bool) chat.Content {
+// content reads a text, or parts of one. Where a tool gave it, what cannot be read is said.
+func (f fields) content(given bool) chat.Content {
 	switch v := f.Take("content").(type) {
 	case nil:
 		return chat.Content{Null: true}
 	case jsontree.String:
 		return chat.Content{Text: string(v)}
 	case jsontree.Array:
-		texts := make([]string, len(v))
-		for i, item := range v {
-			name := fmt.Sprintf("content[%d]", i)
-			object, ok := item.(*jsontree.Object)
-			if !ok {
-				f.WrongKind(name, "an object", item)
-				break
-			}
-			part := f.inner(object, name)
-			if texts[i] = part.textPart(given); part.Err() != nil {
-				f.Fail(part.Err())
-				break
-			}
-		}
-		return chat.Content{Text: strings.Join(texts, "\n")}
+		return chat.Content{Text: Parts(f.Fields, "content", v, given)}
 	default:
 		f.Invalid("content", "must be a string, an array of parts or null, not %s", v.Kind())
 	}
 	return chat.Content{}
 }
 
-// textPart reads a part of a content, which a tool may have given.
-func (f *fields) textPart(given bool) string {
-	var kind, text string
-	if !f.Text("type", &kind) {
-		f.Invalid("type", "is required")
-	}
-	field := kind
-	switch kind {
-	case "text", "refusal":
-	case "input_text", "output_text": // the Responses API's names
-		field = "text"
-	case "image_url", "input_image", "input_audio", "file", "input_file":
-		if given {
-			return api.LeftOut(kind)
+// Parts reads the parts of a text, which are joined by line breaks. They have the names of both APIs. Where a tool gave them, what
+// is no text is named as left out.
+func Parts(f *api.Fields, name string, list jsontree.Array, given bool) string {
+	texts := make([]string, len(list))
+	for i, part := range f.Objects(name, list) {
+		field := "text"
+		switch kind := part.Required("type"); kind {
+		case "text", "input_text", "output_text", "reasoning_text", "summary_text":
+		case "refusal":
+			field = kind
+		case "image_url", "input_image", "input_audio", "file", "input_file":
+			if given {
+				texts[i] = api.LeftOut(kind)
+				continue
+			}
+			fallthrough
+		default:
+			part.Fail(api.Unsupported(part.Path("type"), "%s is %q; this server reads parts of type text only, leave out others.", part.Path("type"), api.Clip(kind, 40)))
 		}
-		fallthrough
-	default:
-		f.Fail(api.Unsupported(f.Path("type"), "%s is %q; this server reads parts of type text only, leave out others.", f.Path("type"), api.Clip(kind, 40)))
+		if !part.Text(field, &texts[i]) {
+			part.Invalid(field, "is required")
+		}
 	}
-	if !f.Text(field, &text) {
-		f.Invalid(field, "is required")
-	}
-	return text
+	return strings.Join(texts, "\n")
 }
 
 // toolCalls reads the calls that the model made in an earlier turn.
-func (f *fields) toolCalls() []chat.ToolCall {
+func (f fields) toolCalls() []chat.ToolCall {
 	items := f.List("tool_calls")
 	calls := make([]chat.ToolCall, 0, len(items))
-	for i, item := range items {
-		name := fmt.Sprintf("tool_calls[%d]", i)
-		object, ok := item.(*jsontree.Object)
-		if !ok {
-			f.WrongKind(name, "an object", item)
-			return nil
-		}
-		call := f.inner(object, name)
-		calls = append(calls, call.toolCall())
-		if call.Err() != nil {
-			f.Fail(call.Err())
-			return nil
-		}
+	for _, call := range f.Objects("tool_calls", items) {
+		calls = append(calls, fields{call}.toolCall())
 	}
 	return calls
 }
 
-func (f *fields) toolCall() chat.ToolCall {
+func (f fields) toolCall() chat.ToolCall {
 	var c chat.ToolCall
 	f.Text("id", &c.ID)
-	if object := f.Dict("function"); object != nil {
-		f.function(object, "function", &c)
+	if function := f.Object("function"); function != nil {
+		readCall(function, &c)
 	} else {
 		f.Invalid("function", "is required: this server reads calls of functions only")
 	}
@@ -182,10 +142,10 @@ func (f *fields) toolCall() chat.ToolCall {
 
 // olderCall reads function_call and the role function, which came before tool_calls and tool. They have no ids, so the name of
 // the function stands for one.
-func (f *fields) olderCall(m *chat.Message) {
-	if object := f.Dict("function_call"); object != nil && len(m.ToolCalls) == 0 {
+func (f fields) olderCall(m *chat.Message) {
+	if function := f.Object("function_call"); function != nil && len(m.ToolCalls) == 0 {
 		var c chat.ToolCall
-		f.function(object, "function_call", &c)
+		readCall(function, &c)
 		c.ID = "call_" + c.Name
 		m.ToolCalls = []chat.ToolCall{c}
 	}
@@ -194,12 +154,9 @@ func (f *fields) olderCall(m *chat.Message) {
 	}
 }
 
-// function reads the name and the arguments of a call.
-func (f *fields) function(object *jsontree.Object, field string, c *chat.ToolCall) {
-	function := f.inner(object, field)
-	if !function.Text("name", &c.Name) || c.Name == "" {
-		function.Invalid("name", "is required")
-	}
+// readCall reads the name and the arguments of a call.
+func readCall(function *api.Fields, c *chat.ToolCall) {
+	c.Name = function.Required("name")
 	switch v := function.Take("arguments").(type) {
 	case nil:
 	case jsontree.String:
@@ -209,5 +166,4 @@ func (f *fields) function(object *jsontree.Object, field string, c *chat.ToolCal
 	default:
 		function.WrongKind("arguments", "the JSON of an object, as a string", v)
 	}
-	f.Fail(function.Err())
 }

@@ -1,5 +1,7 @@
 package openai
 
+import "github.com/atlas-inference/atlas/atlasrt/internal/api"
+
 // Model is one model of the list.
 type Model struct {
 	ID         string `json:"id"`            // the name that requests give
@@ -15,11 +17,11 @@ func NewModel(id string, created int64, context int) Model {
 }
 
 // Body is the JSON of one model.
-func (m Model) Body() []byte { return appendJSON(nil, m) }
+func (m Model) Body() []byte { return api.AppendJSON(nil, m) }
 
 // ModelsBody is the JSON of a list of models.
 func ModelsBody(models []Model) []byte {
-	return appendJSON(nil, struct {
+	return api.AppendJSON(nil, struct {
 		Object string  `json:"object"`
 		Data   []Model `json:"data"`
 	}{"list", models})

@@ -3,11 +3,7 @@
 package openai
 
 import (
-	"bytes"
-	"encoding/json"
-
 	"github.com/atlas-inference/atlas/atlasrt/internal/api"
-	"github.com/atlas-inference/atlas/atlasrt/internal/jsontree"
 	"github.com/atlas-inference/atlas/atlasrt/internal/option"
 )
 
@@ -67,39 +63,9 @@ func field(o option.Name) string {
 }
 
 // fields are api.Fields with the rules of this API's routes.
-type fields struct {
-	*api.Fields
-	chat bool // the route answers conversations
-}
+type fields struct{ *api.Fields }
 
-func readObject(body []byte, ranges []api.Range) (*fields, error) {
+func readObject(body []byte, ranges []api.Range) (fields, error) {
 	f, err := api.ReadObject(body, ranges)
-	if err != nil {
-		return nil, err
-	}
-	return &fields{Fields: f}, nil
-}
-
-// inner reads an object within the one that f reads.
-func (f *fields) inner(object *jsontree.Object, name string) *fields {
-	return &fields{f.Inner(object, name), f.chat}
-}
-
-func appendOptional(b []byte, text string) []byte {
-	if text == "" {
-		return append(b, "null"...)
-	}
-	return jsontree.AppendString(b, text)
-}
-
-// appendJSON appends what encoding/json makes of a value of this package, which always works. Texts are written as streams write
-// them: browsers never read them as HTML.
-func appendJSON[T any](b []byte, v T) []byte {
-	text := bytes.NewBuffer(b)
-	encoder := json.NewEncoder(text)
-	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(v); err != nil {
-		panic("BUG: " + err.Error())
-	}
-	return bytes.TrimSuffix(text.Bytes(), []byte("\n"))
+	return fields{f}, err
 }

@@ -83,8 +83,8 @@ func ErrorBody(message, kind, field, code string) []byte {
 	b = append(b, `,"type":`...)
 	b = jsontree.AppendString(b, kind)
 	b = append(b, `,"param":`...)
-	b = appendOptional(b, field)
+	b = api.AppendOptional(b, field)
 	b = append(b, `,"code":`...)
-	b = appendOptional(b, code)
+	b = api.AppendOptional(b, code)
 	return append(b, "}}"...)
 }

@@ -7,23 +7,29 @@ import (
 	"github.com/atlas-inference/atlas/atlasrt/internal/api"
 )
 
+// SamplingRanges are the numeric fields of Sampling.
+func SamplingRanges() []api.Range {
+	return []api.Range{
+		{Name: "temperature", Low: 0, High: 2},
+		{Name: "top_p", Low: 0, High: 1}, // 0 takes the likeliest token
+		{Name: "min_p", Low: 0, High: 1},
+		{Name: "presence_penalty", Low: -2, High: 2},
+		{Name: "frequency_penalty", Low: -2, High: 2},
+		{Name: "repetition_penalty", Low: 0, High: 100, LowOpen: true},
+		{Name: "repeat_penalty", Low: 0, High: 100, LowOpen: true},
+		{Name: "top_k", Low: -1, High: api.Most, Whole: true}, // -1 and 0 are all
+		{Name: "seed", Low: math.MinInt64, High: math.MaxInt64, Whole: true},
+	}
+}
+
 // Numeric fields of both routes.
-var sharedRanges = []api.Range{
-	{Name: "temperature", Low: 0, High: 2},
-	{Name: "top_p", Low: 0, High: 1}, // 0 takes the likeliest token
-	{Name: "min_p", Low: 0, High: 1},
-	{Name: "presence_penalty", Low: -2, High: 2},
-	{Name: "frequency_penalty", Low: -2, High: 2},
-	{Name: "repetition_penalty", Low: 0, High: 100, LowOpen: true},
-	{Name: "repeat_penalty", Low: 0, High: 100, LowOpen: true},
-	{Name: "logit_bias", Low: -100, High: 100},            // of each token
-	{Name: "top_k", Low: -1, High: api.Most, Whole: true}, // -1 and 0 are all
-	{Name: "seed", Low: math.MinInt64, High: math.MaxInt64, Whole: true},
+var sharedRanges = slices.Concat(SamplingRanges(), []api.Range{
+	{Name: "logit_bias", Low: -100, High: 100},       // of each token
 	{Name: "n", Low: 1, High: api.Most, Whole: true}, // Limits.Choices is lower
 	{Name: "best_of", Low: 0, High: api.Most, Whole: true},
 	{Name: "min_tokens", Low: 0, High: api.Most, Whole: true},
 	{Name: "n_predict", Low: -1, High: api.MostTokens, Whole: true}, // -1 is as many as the context leaves
-}
+})
 
 // Numeric fields of one route.
 var (

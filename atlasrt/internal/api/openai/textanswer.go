@@ -100,7 +100,7 @@ func (a *textAnswer) event(b []byte, choice int, text string, l *textLogProbs, f
 	b = append(b, `,"text":`...)
 	b = jsontree.AppendString(b, text)
 	b = append(b, `,"logprobs":`...)
-	b = appendJSON(b, l)
+	b = api.AppendJSON(b, l)
 	return a.events.finish(b, f)
 }
 
@@ -135,5 +135,5 @@ func (a *textAnswer) Body() []byte {
 			c.LogProbs = before.join(c.LogProbs)
 		}
 	}
-	return appendJSON(nil, textResponse{a.head.ID, "text_completion", a.head.Created, a.head.Model, a.choices, a.usage})
+	return api.AppendJSON(nil, textResponse{a.head.ID, "text_completion", a.head.Created, a.head.Model, a.choices, a.usage})
 }

@@ -42,20 +42,20 @@ func (Text) Decode(body []byte, limits api.Limits) (*api.Request, error) {
 }
 
 // textTokens reads max_tokens, which is 0 where the prompt is only scored.
-func (f *fields) textTokens(o *completion.Options) {
+func (f fields) textTokens(o *completion.Options) {
 	n := defaultTokens
 	given := f.Integer("max_tokens", &n)
 	if v := f.Take("n_predict"); v != nil && api.IsNumber(-1)(v) && !given {
 		o.MaxTokens = 0 // as many as the context leaves
 		return
 	}
-	f.predict(&n, given)
+	f.predict(&n, 0, given)
 	o.Score = n == 0
 	o.MaxTokens = max(n, 1)
 }
 
 // prompts reads a string, strings, token ids, or lists of token ids.
-func (f *fields) prompts(limits api.Limits) []api.Prompt {
+func (f fields) prompts(limits api.Limits) []api.Prompt {
 	v := f.Take("prompt")
 	if s, ok := v.(jsontree.String); ok && s != "" {
 		return []api.Prompt{{Text: string(s)}}
@@ -71,8 +71,7 @@ func (f *fields) prompts(limits api.Limits) []api.Prompt {
 	if _, tokens := l[0].(jsontree.Number); tokens {
 		return []api.Prompt{{Tokens: f.Tokens("prompt", l)}}
 	}
-	if len(l) > limits.Prompts {
-		f.Fail(api.TooMuch(api.LimitPrompts, "prompt", "prompt has %d entries, at most %d are allowed.", len(l), limits.Prompts))
+	if !f.AtMost(api.LimitPrompts, "prompt", len(l), limits.Prompts) {
 		return nil
 	}
 	prompts := make([]api.Prompt, 0, len(l))

@@ -9,40 +9,35 @@ import (
 	"github.com/atlas-inference/atlas/atlasrt/internal/jsontree"
 )
 
-// efforts are what a model may be asked to think.
-var efforts = []string{"none", "minimal", "low", "medium", "high", "xhigh", "max"}
-
 // budgets are the names of the most tokens that thoughts may take.
 var budgets = []string{"thinking_budget", "thinking_token_budget", "reasoning_budget", "thinking_budget_tokens"}
 
 // thinking reads what servers and clients call the thoughts of a model. Of fields that say the same thing the later one counts.
-func (f *fields) thinking(t *chat.Thinking) {
+func (f fields) thinking(t *chat.Thinking) {
 	f.switched("enable_thinking", t)
 	switch v := f.Take("thinking").(type) { // of DeepSeek's templates, and of Anthropic's API
 	case nil:
 	case *jsontree.Object:
-		o := f.inner(v, "thinking")
+		o := fields{f.Inner(v, "thinking")}
 		kind := ""
 		if o.Enum("type", &kind, "enabled", "disabled", "adaptive", "auto"); kind == "enabled" || kind == "disabled" {
 			t.On = new(kind == "enabled")
 		}
 		o.budget("budget_tokens", t)
-		f.Fail(o.Err())
 	default:
 		f.switched("thinking", t)
 	}
 	if _, text := f.Take("think").(jsontree.String); text { // ollama's
-		f.effort("think", t)
+		Effort(f.Fields, "think", t)
 	} else {
 		f.switched("think", t)
 	}
-	f.effort("reasoning_effort", t)
-	if d := f.Dict("reasoning"); d != nil { // OpenRouter's
-		o := f.inner(d, "reasoning")
-		o.effort("effort", t)
+	Effort(f.Fields, "reasoning_effort", t)
+	if r := f.Object("reasoning"); r != nil { // OpenRouter's
+		o := fields{r}
+		Effort(r, "effort", t)
 		o.switched("enabled", t)
 		o.budget("max_tokens", t)
-		f.Fail(o.Err())
 	}
 	for _, name := range budgets {
 		f.budget(name, t)
@@ -50,17 +45,17 @@ func (f *fields) thinking(t *chat.Thinking) {
 }
 
 // switched reads whether the model thinks.
-func (f *fields) switched(name string, t *chat.Thinking) {
+func (f fields) switched(name string, t *chat.Thinking) {
 	var on bool
 	if f.Bool(name, &on) {
 		t.On = &on
 	}
 }
 
-// effort reads how much it thinks; none is not at all.
-func (f *fields) effort(name string, t *chat.Thinking) {
+// Effort reads how much the model thinks; none is not at all.
+func Effort(f *api.Fields, name string, t *chat.Thinking) {
 	effort := ""
-	f.Enum(name, &effort, efforts...)
+	f.Enum(name, &effort, append([]string{"none"}, chat.Efforts()...)...)
 	if effort == "none" {
 		t.On = new(false)
 	}
@@ -68,7 +63,7 @@ func (f *fields) effort(name string, t *chat.Thinking) {
 }
 
 // budget reads how many tokens it may think; 0 is not at all, -1 as many as it likes.
-func (f *fields) budget(name string, t *chat.Thinking) {
+func (f fields) budget(name string, t *chat.Thinking) {
 	var n int
 	switch {
 	case !f.Integer(name, &n) || n < 0:
@@ -82,13 +77,11 @@ func (f *fields) budget(name string, t *chat.Thinking) {
 }
 
 // hidesReasoning reads whether the client wants no thoughts in the answer, though the model may have some.
-func (f *fields) hidesReasoning() bool {
+func (f fields) hidesReasoning() bool {
 	include, exclude := true, false
 	f.Bool("include_reasoning", &include)
-	if d := f.Dict("reasoning"); d != nil {
-		o := f.inner(d, "reasoning")
+	if o := f.Object("reasoning"); o != nil {
 		o.Bool("exclude", &exclude)
-		f.Fail(o.Err())
 	}
 	return exclude || !include
 }
@@ -102,7 +95,7 @@ var switches = []string{"preserve_thinking", "clear_thinking", "drop_thinking", 
 	"low_effort", "medium_effort", "reasoning_strength", "add_vision_id", "tools_in_user_message", "date_string"}
 
 // variables reads chat_template_kwargs. Only some names: a template trusts its variables.
-func (f *fields) variables(r *chat.Request) {
+func (f fields) variables(r *chat.Request) {
 	d := f.Dict("chat_template_kwargs")
 	if d == nil {
 		return
@@ -111,7 +104,7 @@ func (f *fields) variables(r *chat.Request) {
 		f.Invalid("chat_template_kwargs", "has %d bytes, at most %d are allowed", size, maxVariableBytes)
 		return
 	}
-	v := f.inner(d, "chat_template_kwargs")
+	v := fields{f.Inner(d, "chat_template_kwargs")}
 	v.thinking(&r.Thinking)
 	r.Variables = jsontree.NewObject()
 	for _, name := range switches {
@@ -127,5 +120,4 @@ func (f *fields) variables(r *chat.Request) {
 		v.Fail(api.Unsupported("chat_template_kwargs", "chat_template_kwargs sets %q; a request may set enable_thinking, thinking, reasoning_effort, thinking_budget, %s.",
 			api.Clip(key, 100), strings.Join(switches, ", ")))
 	}
-	f.Fail(v.Err())
 }

@@ -74,7 +74,7 @@ func TokenizeBody(r *TokenizeRequest, tokens []int32, context int, text func(int
 			names[i] = visible(text(id))
 		}
 		b = append(b, `,"token_strs":`...)
-		b = appendJSON(b, names)
+		b = api.AppendJSON(b, names)
 	}
 	return append(b, '}')
 }
@@ -138,9 +138,9 @@ func RenderBody(prompts []completion.Prompt, context int) []byte {
 		all[i] = rendered{p.Text, p.Tokens, len(p.Tokens), context, p.Thinking}
 	}
 	if len(all) == 1 {
-		return appendJSON(nil, all[0])
+		return api.AppendJSON(nil, all[0])
 	}
-	return appendJSON(nil, all)
+	return api.AppendJSON(nil, all)
 }
 
 // TemplateBody is the answer of llama.cpp's POST /apply-template.

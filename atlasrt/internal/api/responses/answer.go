@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/atlas-inference/atlas/atlasrt/internal/api"
+	"github.com/atlas-inference/atlas/atlasrt/internal/api/openai"
 	"github.com/atlas-inference/atlas/atlasrt/internal/chat"
 	"github.com/atlas-inference/atlas/atlasrt/internal/store"
 )
@@ -51,8 +52,8 @@ type item struct {
 	kind     kind
 	id       string
 	status   Status
-	text     strings.Builder // or the thoughts, or the arguments
-	logProbs []logProb       // of a message; nil: none were asked for
+	text     strings.Builder  // or the thoughts, or the arguments
+	logProbs []openai.LogProb // of a message; nil: none were asked for
 	callID   string
 	name     string // of the function
 	index    int    // of the call

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/atlas-inference/atlas/atlasrt/internal/api"
+	"github.com/atlas-inference/atlas/atlasrt/internal/api/openai"
 	"github.com/atlas-inference/atlas/atlasrt/internal/chat"
 )
 
@@ -95,7 +96,7 @@ type wire struct {
 	Text      *string
 	Name      string
 	Arguments *string
-	LogProbs  []logProb
+	LogProbs  []openai.LogProb
 	Part      *wirePart
 	Item      *wireItem
 	Response  *wireResponse
@@ -103,7 +104,7 @@ type wire struct {
 
 type wirePart struct {
 	Type, Text string
-	LogProbs   []logProb
+	LogProbs   []openai.LogProb
 }
 
 type wireItem struct {
@@ -183,7 +184,7 @@ func grammar(t *testing.T, stream string) *wireResponse {
 				t.Fatalf("a part begins with %+v", p)
 			}
 		}
-		text, probs := "", []logProb{}
+		text, probs := "", []openai.LogProb{}
 		e = next(of+".delta", of+".done", "response.failed")
 		for ; e.Type == of+".delta"; e = next(of+".delta", of+".done", "response.failed") {
 			text += about(e).Delta

@@ -2,10 +2,9 @@ package responses
 
 import (
 	"strconv"
-	"strings"
 
 	"github.com/atlas-inference/atlas/atlasrt/internal/api"
-	"github.com/atlas-inference/atlas/atlasrt/internal/chat"
+	"github.com/atlas-inference/atlas/atlasrt/internal/api/openai"
 	"github.com/atlas-inference/atlas/atlasrt/internal/jsontree"
 )
 
@@ -58,7 +57,7 @@ func (a *Answer) appendBody(b []byte, status Status) []byte {
 	if u := a.usage; u == nil {
 		b = append(b, "null"...)
 	} else {
-		b = appendJSON(b, usage{u.Prompt, inputDetails{Cached: u.Cached}, u.Output, outputDetails{u.Reasoning}, u.Prompt + u.Output})
+		b = api.AppendJSON(b, usage{u.Prompt, inputDetails{Cached: u.Cached}, u.Output, outputDetails{u.Reasoning}, u.Prompt + u.Output})
 	}
 	if a.echo != nil {
 		b = append(b, ',')
@@ -130,46 +129,15 @@ func (it *item) appendPart(b []byte) []byte {
 	b = jsontree.AppendString(b, it.text.String())
 	if it.kind == message {
 		b = append(b, `,"annotations":[],"logprobs":`...)
-		b = appendJSON(b, it.probs())
+		b = api.AppendJSON(b, it.probs())
 	}
 	return append(b, '}')
 }
 
-// logProb is a token with its log-probability; bytes that are no whole code point show as U+FFFD in its text.
-type logProb struct {
-	topProb
-	Top []topProb `json:"top_logprobs"`
-}
-
-type topProb struct {
-	Token   string  `json:"token"`
-	LogProb float32 `json:"logprob"`
-	Bytes   []int   `json:"bytes"`
-}
-
-func newTopProb(text []byte, p float32) topProb {
-	numbers := make([]int, len(text))
-	for i, b := range text {
-		numbers[i] = int(b)
-	}
-	return topProb{strings.ToValidUTF8(string(text), "\ufffd"), p, numbers}
-}
-
-func logProbs(tokens []chat.Token) []logProb {
-	out := make([]logProb, len(tokens))
-	for i, t := range tokens {
-		out[i] = logProb{newTopProb(t.Bytes, t.LogProb), make([]topProb, len(t.Top))}
-		for j, top := range t.Top {
-			out[i].Top[j] = newTopProb(top.Bytes, top.LogProb)
-		}
-	}
-	return out
-}
-
 // probs are those of a message; without any there is an empty list.
-func (it *item) probs() []logProb {
+func (it *item) probs() []openai.LogProb {
 	if it.logProbs == nil {
-		return []logProb{}
+		return []openai.LogProb{}
 	}
 	return it.logProbs
 }

@@ -53,8 +53,7 @@ func (r *Request) dereference(e *entry, find func(id string) (store.Item, bool))
 	if kindOf(f) != "item_reference" {
 		return nil
 	}
-	id := ""
-	required(f, "id", &id)
+	id := f.Required("id")
 	if err := f.Failure(); err != nil {
 		return err
 	}

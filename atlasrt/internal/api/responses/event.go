@@ -4,30 +4,27 @@ import (
 	"fmt"
 	"strconv"
 
+	"github.com/atlas-inference/atlas/atlasrt/internal/api"
+	"github.com/atlas-inference/atlas/atlasrt/internal/api/openai"
 	"github.com/atlas-inference/atlas/atlasrt/internal/chat"
 	"github.com/atlas-inference/atlas/atlasrt/internal/jsontree"
 )
 
-// appendEvent begins an event of a stream. Its fields and endEvent follow.
+// appendEvent begins an event of a stream. Its fields and api.EndEvent follow.
 func (a *Answer) appendEvent(b []byte, kind string) []byte {
-	b = append(b, "event: "...)
-	b = append(b, kind...)
-	b = append(b, "\ndata: {\"type\":\""...)
-	b = append(b, kind...)
-	b = append(b, `","sequence_number":`...)
+	b = api.AppendEvent(b, kind)
+	b = append(b, `,"sequence_number":`...)
 	b = strconv.AppendInt(b, int64(a.sequence), 10)
 	a.sequence++
 	return b
 }
-
-func endEvent(b []byte) []byte { return append(b, "}\n\n"...) }
 
 // whole appends an event that shows the answer as it is.
 func (a *Answer) whole(b []byte, kind string) []byte {
 	b = a.appendEvent(b, kind)
 	b = append(b, `,"response":`...)
 	b = a.appendBody(b, a.status)
-	return endEvent(b)
+	return api.EndEvent(b)
 }
 
 // about begins an event of the last item.
@@ -52,7 +49,7 @@ func (a *Answer) item(b []byte, kind string, status Status) []byte {
 	b = strconv.AppendInt(b, int64(last), 10)
 	b = append(b, `,"item":`...)
 	b = a.items[last].append(b, status)
-	return endEvent(b)
+	return api.EndEvent(b)
 }
 
 // part appends an event that shows the content of the last item, which has one part.
@@ -60,7 +57,7 @@ func (a *Answer) part(b []byte, kind string) []byte {
 	b = a.about(b, kind)
 	b = append(b, `,"part":`...)
 	b = a.items[len(a.items)-1].appendPart(b)
-	return endEvent(b)
+	return api.EndEvent(b)
 }
 
 // begin opens an item.
@@ -82,12 +79,12 @@ func (a *Answer) delta(b []byte, text string, tokens []chat.Token) []byte {
 	b = append(b, `,"delta":`...)
 	b = jsontree.AppendString(b, text)
 	if it.kind == message {
-		probs := logProbs(tokens)
+		probs := openai.LogProbs(tokens)
 		it.logProbs = append(it.logProbs, probs...)
 		b = append(b, `,"logprobs":`...)
-		b = appendJSON(b, probs)
+		b = api.AppendJSON(b, probs)
 	}
-	return endEvent(b)
+	return api.EndEvent(b)
 }
 
 // close ends the last item, where it goes on.
@@ -108,9 +105,9 @@ func (a *Answer) close(b []byte, status Status) []byte {
 	b = jsontree.AppendString(b, it.text.String())
 	if it.kind == message {
 		b = append(b, `,"logprobs":`...)
-		b = appendJSON(b, it.probs())
+		b = api.AppendJSON(b, it.probs())
 	}
-	b = endEvent(b)
+	b = api.EndEvent(b)
 	if it.kind != functionCall {
 		b = a.part(b, "response.content_part.done")
 	}

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/atlas-inference/atlas/atlasrt/internal/api"
+	"github.com/atlas-inference/atlas/atlasrt/internal/api/openai"
 	"github.com/atlas-inference/atlas/atlasrt/internal/chat"
 	"github.com/atlas-inference/atlas/atlasrt/internal/jsontree"
 )
@@ -75,9 +76,8 @@ func (c *conversation) item(f *api.Fields, place string) {
 		call.Arguments = string(jsontree.Append(nil, o))
 		c.call(call, place)
 	case "function_call_output", "custom_tool_call_output":
-		m := chat.Message{Role: "tool"}
-		required(f, "call_id", &m.ToolCallID)
-		m.Content.Text = output(f)
+		m := chat.Message{Role: "tool", ToolCallID: f.Required("call_id")}
+		m.Content.Text = content(f, "output", true)
 		c.add(m, place)
 	case "reasoning":
 		if text := thoughts(f); text != "" {
@@ -98,7 +98,7 @@ func (c *conversation) message(f *api.Fields, place string) {
 	if m.Role == "" {
 		f.Invalid("role", "is required")
 	}
-	text := content(f, "content")
+	text := content(f, "content", false)
 	if m.Role != "assistant" {
 		m.Content.Text = text
 		c.add(m, place)
@@ -116,84 +116,29 @@ func (c *conversation) call(call chat.ToolCall, place string) {
 }
 
 // call reads which call it is, and of what.
-func call(f *api.Fields) (call chat.ToolCall) {
-	required(f, "call_id", &call.ID)
-	required(f, "name", &call.Name)
-	return call
+func call(f *api.Fields) chat.ToolCall {
+	return chat.ToolCall{ID: f.Required("call_id"), Name: f.Required("name")}
 }
 
-func required(f *api.Fields, name string, to *string) {
-	if f.Text(name, to); *to == "" {
-		f.Invalid(name, "is required")
-	}
-}
-
-// output reads what a call gave, and says what of it cannot be read.
-func output(f *api.Fields) string {
-	list, ok := f.Take("output").(jsontree.Array)
-	if !ok {
-		return content(f, "output")
-	}
-	texts := make(jsontree.Array, len(list))
-	for i, item := range list {
-		texts[i] = item
-		if o, ok := item.(*jsontree.Object); ok {
-			if kind := textOf(o, "type"); kind == "input_image" || kind == "input_file" {
-				texts[i] = part("user", jsontree.String(api.LeftOut(kind)))
-			}
-		}
-	}
-	return parts(f, "output", texts)
-}
-
-// content reads a text, or parts of one, which are joined by line breaks.
-func content(f *api.Fields, name string) string {
+// content reads a text, or parts of one, as openai.Parts does.
+func content(f *api.Fields, name string, given bool) string {
 	switch v := f.Take(name).(type) {
 	case nil:
 		f.Invalid(name, "is required")
 	case jsontree.String:
 		return string(v)
 	case jsontree.Array:
-		return parts(f, name, v)
+		return openai.Parts(f, name, v, given)
 	default:
 		f.Invalid(name, "must be a string or an array of parts, not %s", v.Kind())
 	}
 	return ""
 }
 
-// parts reads the texts of a list.
-func parts(f *api.Fields, name string, list jsontree.Array) string {
-	texts := make([]string, len(list))
-	for i, item := range list {
-		object, ok := item.(*jsontree.Object)
-		if !ok {
-			f.WrongKind(place(name, i), "an object", item)
-			break
-		}
-		part, kind := f.Inner(object, place(name, i)), ""
-		required(part, "type", &kind)
-		field := "text"
-		switch kind {
-		case "input_text", "output_text", "text", "reasoning_text", "summary_text":
-		case "refusal":
-			field = kind
-		default:
-			part.Fail(api.Unsupported(part.Path("type"), "%s is %q; this server reads text only.", part.Path("type"), api.Clip(kind, 40)))
-		}
-		if !part.Text(field, &texts[i]) {
-			part.Invalid(field, "is required")
-		}
-		if f.Fail(part.Err()); f.Err() != nil {
-			break
-		}
-	}
-	return strings.Join(texts, "\n")
-}
-
 // thoughts reads a reasoning item: the thoughts, or else what sums them up. Encrypted ones are another server's, which nobody here can read.
 func thoughts(f *api.Fields) string {
-	text := parts(f, "content", f.List("content"))
-	if summary := parts(f, "summary", f.List("summary")); text == "" {
+	text := openai.Parts(f, "content", f.List("content"), false)
+	if summary := openai.Parts(f, "summary", f.List("summary"), false); text == "" {
 		text = summary
 	}
 	f.Ignore("encrypted_content")

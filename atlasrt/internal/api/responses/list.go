@@ -18,13 +18,9 @@ type Page struct {
 
 // PageBody lists items, which are given from the first to the last. Errors are *api.Error.
 func PageBody(items []store.Item, p Page) ([]byte, error) {
-	limit := 20
-	if p.Limit != "" {
-		n, err := strconv.Atoi(p.Limit)
-		if err != nil || n < 1 || n > 100 {
-			return nil, api.Invalid("limit", "limit must be an integer from 1 to 100.")
-		}
-		limit = n
+	limit, err := api.PageLimit(p.Limit, 20, 100)
+	if err != nil {
+		return nil, err
 	}
 	items = slices.Clone(items)
 	switch p.Order {

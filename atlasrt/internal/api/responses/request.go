@@ -1,9 +1,11 @@
 package responses
 
 import (
-	"math"
+	"fmt"
+	"slices"
 
 	"github.com/atlas-inference/atlas/atlasrt/internal/api"
+	"github.com/atlas-inference/atlas/atlasrt/internal/api/openai"
 	"github.com/atlas-inference/atlas/atlasrt/internal/chat"
 	"github.com/atlas-inference/atlas/atlasrt/internal/completion"
 	"github.com/atlas-inference/atlas/atlasrt/internal/jsontree"
@@ -29,20 +31,12 @@ type entry struct {
 	object *jsontree.Object
 }
 
-var ranges = []api.Range{
-	{Name: "temperature", Low: 0, High: 2},
-	{Name: "top_p", Low: 0, High: 1},
-	{Name: "min_p", Low: 0, High: 1},
-	{Name: "presence_penalty", Low: -2, High: 2},
-	{Name: "frequency_penalty", Low: -2, High: 2},
-	{Name: "repetition_penalty", Low: 0, High: 100, LowOpen: true},
-	{Name: "top_k", Low: -1, High: api.Most, Whole: true}, // -1 and 0 are all
-	{Name: "seed", Low: math.MinInt64, High: math.MaxInt64, Whole: true},
+var ranges = slices.Concat(openai.SamplingRanges(), []api.Range{
 	{Name: "top_logprobs", Low: 0, High: 20, Whole: true},
 	{Name: "max_output_tokens", Low: 1, High: api.MostTokens, Whole: true},
 	{Name: "max_tool_calls", Low: 0, High: api.Most, Whole: true},
 	{Name: "max_tokens", Low: 0, High: api.Most, Whole: true}, // of reasoning
-}
+})
 
 // Decode reads the body of a request, but for what it refers to. Errors are *api.Error.
 func Decode(body []byte, limits api.Limits) (*Request, error) {
@@ -54,7 +48,7 @@ func Decode(body []byte, limits api.Limits) (*Request, error) {
 	r.Options = completion.Options{Choices: 1, LogProbs: -1}
 	r.Chat = &chat.Request{AddGenerationPrompt: true}
 	f.Text("model", &r.Model)
-	r.input(f)
+	r.input(f, limits)
 	f.Text("instructions", &r.instructions)
 	f.Text("previous_response_id", &r.Previous)
 	r.sampling(f)
@@ -73,7 +67,7 @@ func Decode(body []byte, limits api.Limits) (*Request, error) {
 }
 
 // input reads the items, without a look at what they are.
-func (r *Request) input(f *api.Fields) {
+func (r *Request) input(f *api.Fields, limits api.Limits) {
 	switch v := f.Take("input").(type) {
 	case nil:
 	case jsontree.String:
@@ -83,14 +77,11 @@ func (r *Request) input(f *api.Fields) {
 		o.Set("content", v)
 		r.entries = []entry{{"input", o}}
 	case jsontree.Array:
-		for i, item := range v {
-			name := place("input", i)
-			object, ok := item.(*jsontree.Object)
-			if !ok {
-				f.WrongKind(name, "an object", item)
-				return
-			}
-			r.entries = append(r.entries, entry{name, object})
+		if !f.AtMost(api.LimitMessages, "input", len(v), limits.Messages) {
+			return
+		}
+		for i, item := range f.Objects("input", v) {
+			r.entries = append(r.entries, entry{fmt.Sprintf("input[%d]", i), item.Source()})
 		}
 	default:
 		f.WrongKind("input", "a string or an array of items", v)
@@ -99,23 +90,14 @@ func (r *Request) input(f *api.Fields) {
 
 // sampling reads how the answer is drawn.
 func (r *Request) sampling(f *api.Fields) {
-	o, p := &r.Options, &r.Options.Sampling
+	o := &r.Options
 	f.Integer("max_output_tokens", &o.MaxTokens)
-	p.Temperature, p.TopP = f.GivenNumber("temperature"), f.GivenNumber("top_p")
-	p.MinP, p.RepetitionPenalty = f.GivenNumber("min_p"), f.GivenNumber("repetition_penalty")
-	p.PresencePenalty, p.FrequencyPenalty = f.GivenNumber("presence_penalty"), f.GivenNumber("frequency_penalty")
-	var topK, seed int
-	if f.Integer("top_k", &topK) {
-		p.TopK = new(int32(max(topK, 0)))
-	}
-	if f.Integer("seed", &seed) {
-		p.Seed = new(int64(seed))
-	}
+	o.Sampling = openai.Sampling(f)
 	asked, top := false, 0
 	for i, v := range f.List("include") {
 		name, ok := v.(jsontree.String)
 		if !ok {
-			f.WrongKind(place("include", i), "a string", v)
+			f.WrongKind(fmt.Sprintf("include[%d]", i), "a string", v)
 			return
 		}
 		asked = asked || name == "message.output_text.logprobs" // others ask for what is not there
@@ -125,58 +107,46 @@ func (r *Request) sampling(f *api.Fields) {
 	}
 }
 
-// efforts are those of OpenAI's models.
-var efforts = []string{"none", "minimal", "low", "medium", "high", "xhigh", "max"}
-
 // thinking reads reasoning. Thoughts are never summed up, so that no kind of summary changes anything.
 func (r *Request) thinking(f *api.Fields) {
-	d := f.Dict("reasoning")
-	if d == nil {
+	t := f.Object("reasoning")
+	if t == nil {
 		return
 	}
-	t := f.Inner(d, "reasoning")
 	thinking := &r.Chat.Thinking
-	if t.Enum("effort", &thinking.Effort, efforts...); thinking.Effort == "none" {
-		thinking.On = new(false)
-	}
+	openai.Effort(t, "effort", thinking)
 	var budget int
 	if t.Integer("max_tokens", &budget) {
 		thinking.Budget = &budget
 	}
 	t.Ignore("summary", "generate_summary", "context", "mode")
-	f.Fail(t.Err())
 }
 
 // format reads the form of the text. How verbose it should be is no question to the models here.
 func format(f *api.Fields) (verbosity string) {
 	verbosity = "medium"
-	d := f.Dict("text")
-	if d == nil {
+	t := f.Object("text")
+	if t == nil {
 		return verbosity
 	}
-	t := f.Inner(d, "text")
 	t.Enum("verbosity", &verbosity, "low", "medium", "high")
-	if d := t.Dict("format"); d != nil {
-		inner, kind := t.Inner(d, "format"), "text"
+	if inner := t.Object("format"); inner != nil {
+		kind := "text"
 		if inner.Enum("type", &kind, "text", "json_object", "json_schema"); kind != "text" {
 			inner.Fail(api.NeedsGrammar("text.format", "The format "+kind))
 		}
-		t.Fail(inner.Err())
 	}
-	f.Fail(t.Err())
 	return verbosity
 }
 
 // delivery reads how the answer comes to the client, and what becomes of it.
 func (r *Request) delivery(f *api.Fields) {
 	f.Bool("stream", &r.Stream)
-	if d := f.Dict("stream_options"); d != nil {
+	if o := f.Object("stream_options"); o != nil {
 		if !r.Stream {
 			f.Invalid("stream_options", "is only allowed where stream is true")
 		}
-		o := f.Inner(d, "stream_options")
 		o.Refuse("include_obfuscation", api.IsFalse)
-		f.Fail(o.Err())
 	}
 	f.Bool("store", &r.Store)
 	f.Bool("background", &r.Background)

@@ -7,10 +7,9 @@
 package responses
 
 import (
-	"encoding/json"
-
 	"github.com/atlas-inference/atlas/atlasrt/internal/api"
 	"github.com/atlas-inference/atlas/atlasrt/internal/api/openai"
+	"github.com/atlas-inference/atlas/atlasrt/internal/jsontree"
 	"github.com/atlas-inference/atlas/atlasrt/internal/option"
 	"github.com/atlas-inference/atlas/atlasrt/internal/store"
 )
@@ -58,13 +57,4 @@ func NoResponse(field, id string) *api.Error {
 		Message: "There is no response " + quote(id) + " here; it was never stored, was deleted, or is too old. Send the whole conversation as input."}
 }
 
-func quote(text string) string { return string(appendJSON(nil, api.Clip(text, 100))) }
-
-// appendJSON appends what encoding/json makes of a value of this package, which always works.
-func appendJSON[T any](b []byte, v T) []byte {
-	text, err := json.Marshal(v)
-	if err != nil {
-		panic("BUG: " + err.Error())
-	}
-	return append(b, text...)
-}
+func quote(text string) string { return string(jsontree.AppendString(nil, api.Clip(text, 100))) }
