@@ -71,7 +71,7 @@ func shareOf(maxTokens int, effort string) int {
 	if maxTokens == 0 || percent == 0 {
 		return 0
 	}
-	return max(int(int64(maxTokens)*int64(percent)/100), 1)
+	return max(maxTokens/100*percent+maxTokens%100*percent/100, 1)
 }
 
 // Efforts are the words for how hard a model is to think, the least first.

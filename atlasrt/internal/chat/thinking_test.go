@@ -50,6 +50,7 @@ func TestResolveThinking(t *testing.T) {
 		{"minimal", ThinkingPolicy{}, Thinking{Effort: "minimal"}, nil, 1000, `true "minimal" 100`},
 		{"low", ThinkingPolicy{}, Thinking{Effort: "low"}, nil, 1000, `true "low" 200`},
 		{"medium", ThinkingPolicy{}, Thinking{Effort: "medium"}, nil, 1000, `true "medium" 500`},
+		{"medium of all that an integer holds", ThinkingPolicy{}, Thinking{Effort: "medium"}, nil, 1 << 62, `true "medium" 2305843009213693952`},
 		{"high", ThinkingPolicy{Budget: 10}, Thinking{Effort: "high"}, nil, 1000, `true "high" 800`},
 		{"xhigh", ThinkingPolicy{MaxBudget: 900}, Thinking{Effort: "xhigh"}, nil, 1000, `true "xhigh" 900`},
 		{"max", ThinkingPolicy{}, Thinking{Effort: "max"}, nil, 1000, `true "max" -`},

@@ -10,7 +10,7 @@ import (
 // Resolve is what holds of the thoughts of a conversation whose answer has so many tokens at most, 0 where the request does not say:
 // what its template is told, and what Options.Thinking must be.
 func (g *Generator) Resolve(asked chat.Thinking, maxTokens int) chat.Thinking {
-	return g.Thinking.Resolve(asked, g.Efforts, maxTokens)
+	return g.Thinking.Resolve(asked, g.Efforts, min(maxTokens, g.MaxContext))
 }
 
 // Params are the sampling of a request: of a conversation that is answered without thoughts, over defaults of its own.
