@@ -10,7 +10,6 @@ type Shown struct {
 	Begin   string // what stands behind a question, for the model to go on from
 	Call    string // what does where the model called a tool, up to the tool's result; empty: the template shows no calls
 	Thought string // what does where it thought ThoughtWord and answered; empty: the template shows no thoughts
-	Switch  bool   // the prompt of a question tells the model whether to think
 }
 
 // ThoughtWord stands for what the model thought.
@@ -18,19 +17,13 @@ const ThoughtWord = "qzthought"
 
 // Shown renders small conversations to see what the template makes of them.
 func (t *Template) Shown() Shown {
-	ask := func(k Thinking) Request { return Request{Thinking: k, Messages: []Message{user(userWord)}} }
-	s := Shown{Begin: t.behind(ask(Thinking{}))}
-	thinking := []Thinking{{On: new(true)}, {On: new(true), Effort: "high"}}
-	for i, still := range []Thinking{{On: new(false)}, {On: new(false), Effort: "none"}} {
-		on, off := t.whole(ask(thinking[i])), t.whole(ask(still))
-		s.Switch = s.Switch || on != "" && off != "" && on != off
-	}
+	s := Shown{Begin: t.behind(Request{Messages: []Message{user(userWord)}})}
 	call := calling(Content{Null: true}, longID)
 	for _, tools := range [][]Tool{{tool()}, nil} {
 		if text := t.behind(Request{Tools: tools, Messages: []Message{user(userWord), call, result("tool", longID)}}); s.Call == "" && t.can.ToolCalls && hasAll(text, nameWord, valueWord) {
 			s.Call = text
 		}
-		for _, k := range thinking {
+		for _, k := range []Thinking{{On: new(true)}, {On: new(true), Effort: "high"}} {
 			thought := assistant(assistantWord)
 			thought.Reasoning = ThoughtWord
 			for _, turns := range [][]Message{{thought}, {{Role: "assistant", Reasoning: ThoughtWord, ToolCalls: call.ToolCalls}, result("tool", longID)}} {
@@ -44,19 +37,14 @@ func (t *Template) Shown() Shown {
 	return s
 }
 
-// whole is the prompt of a request; empty where the template refuses it.
-func (t *Template) whole(r Request) string {
+// behind is what the prompt has behind the question, up to the result of a call; empty where the template refuses it.
+func (t *Template) behind(r Request) string {
 	r.AddGenerationPrompt = true
 	p, err := t.Prompt(context.Background(), &r, trialTime)
 	if err != nil {
 		return ""
 	}
-	return p.Text
-}
-
-// behind is what the prompt has behind the question, up to the result of a call.
-func (t *Template) behind(r Request) string {
-	text := t.whole(r)
+	text := p.Text
 	if at := strings.LastIndex(text, userWord); at >= 0 {
 		text, _, _ = strings.Cut(text[at+len(userWord):], toolWord)
 	}

@@ -9,8 +9,8 @@ import (
 // ThoughtParts is the Capabilities.Thoughts of a template that shows thoughts as parts of a message, of type thinking.
 const ThoughtParts = "parts"
 
-// Texts of the trials, as above.
-const thoughtWord, effortWord = "qzthought", "qzeffort"
+// effortWord is a word for how hard to think that no template knows.
+const effortWord = "qzeffort"
 
 // thinking finds out what a template knows of thoughts.
 func (y *trial) thinking() {
@@ -64,7 +64,7 @@ func (y *trial) thoughts() string {
 	for _, name := range []string{"reasoning_content", "reasoning", "thinking", "thought", ThoughtParts} {
 		c.Thoughts = name
 		for _, last := range []Message{calling(Content{}, longID), assistant(assistantWord)} {
-			if last.Reasoning = thoughtWord; len(last.ToolCalls) > 0 && !c.ToolCalls {
+			if last.Reasoning = ThoughtWord; len(last.ToolCalls) > 0 && !c.ToolCalls {
 				continue
 			}
 			messages := []Message{user(userWord), last}
@@ -76,7 +76,7 @@ func (y *trial) thoughts() string {
 				messages = append(messages, result(c.ToolRole, id))
 			}
 			text, ok := y.ask(&Request{Messages: messages, AddGenerationPrompt: len(messages) > 2, Thinking: Thinking{On: new(true)}})
-			if printed := name == ThoughtParts && (strings.Contains(text, "'type'") || strings.Contains(text, `"type": "thinking"`)); ok && !printed && strings.Contains(text, thoughtWord) {
+			if printed := name == ThoughtParts && (strings.Contains(text, "'type'") || strings.Contains(text, `"type": "thinking"`)); ok && !printed && strings.Contains(text, ThoughtWord) {
 				return name
 			}
 		}

@@ -123,7 +123,7 @@ func (t *Text) Answers() []Setting {
 	if on != nil {
 		thinks = map[bool]string{true: "on", false: "off"}[*on]
 	}
-	if !t.shown.Switch {
+	if t.Template == nil || !t.Template.Capabilities().Switch {
 		thinks += " (the template has no switch)"
 	}
 	if t.Policy.NoThinking {

@@ -91,7 +91,7 @@ func TestFormatsOfTemplates(t *testing.T) {
 			return format
 		}
 		closing, _ := text.closing()
-		got := fmt.Sprintf("%s %s %q %v", shown(callFormat(text.shown)), shown(thoughtFormat(text.Source)), closing, text.shown.Switch)
+		got := fmt.Sprintf("%s %s %q %v", shown(callFormat(text.shown)), shown(thoughtFormat(text.Source)), closing, text.Template.Capabilities().Switch)
 		if want, known := cases[name]; !known || got != want {
 			t.Errorf("%q: `%s`, want `%s`", name, got, want)
 		}
