@@ -37,10 +37,10 @@ type Generator struct {
 	Formats    Formats              // in which conversations are answered
 	Thinking   chat.ThinkingPolicy  // of conversations
 	Efforts    []string             // words for how hard to think that the model's template reads
+	ToolTokens int                  // most tokens of an answer to a request with tools that has no bound of its own; 0: as many as the context leaves
 
-	mutex      sync.Mutex             // over made
-	made       map[bool]*sample.Close // by Options.KeepSpecial
-	ToolTokens int                    // most tokens of an answer to a request with tools that has no bound of its own; 0: as many as the context leaves
+	mutex sync.Mutex             // over made
+	made  map[bool]*sample.Close // by Options.KeepSpecial
 }
 
 // Formats are how a model marks what is no text.
@@ -121,6 +121,18 @@ func (g *Generator) Known(o option.Name, tokens []int32) error {
 	return nil
 }
 
+// most is how many tokens an answer to a prompt has at most.
+func (g *Generator) most(p *Prompt, o *Options) int {
+	room := g.MaxContext - len(p.Tokens)
+	switch {
+	case o.MaxTokens > 0:
+		return min(o.MaxTokens, room)
+	case len(o.Tools) > 0 && g.ToolTokens > 0:
+		return min(g.ToolTokens, room)
+	}
+	return room
+}
+
 // Start begins to answer prompts, all or none. Whoever gets a stream must end it with Close. When ctx ends, so do the answers.
 func (g *Generator) Start(ctx context.Context, prompts []Prompt, o Options) (*Stream, error) {
 	end := o.StopTokens
@@ -134,17 +146,12 @@ func (g *Generator) Start(ctx context.Context, prompts []Prompt, o Options) (*St
 		if len(p.Tokens) == 0 {
 			return nil, option.Invalid(option.Prompt, "has no tokens")
 		}
-		room := g.MaxContext - len(p.Tokens)
-		if room < 1 {
+		if len(p.Tokens) >= g.MaxContext {
 			return nil, &TooLong{len(p.Tokens), g.MaxContext}
 		}
-		most := min(o.MaxTokens, room)
-		if o.MaxTokens == 0 {
-			most = room
-			if len(o.Tools) > 0 && g.ToolTokens > 0 {
-				most = min(g.ToolTokens, room)
-			}
-		}
+	}
+	for _, p := range prompts {
+		most := g.most(&p, &o)
 		s.usage.Prompt += len(p.Tokens)
 		p.Thinking = g.within(&p, &o)
 		closes := g.close(&p, &o, most)
