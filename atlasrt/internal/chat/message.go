@@ -1,6 +1,7 @@
 package chat
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/atlas-inference/atlas/atlasrt/internal/jsontree"
@@ -21,6 +22,14 @@ type Request struct {
 	// a client may set; those that the engine sets are refused.
 	Variables *jsontree.Object
 	Defaults  *jsontree.Object // likewise, where neither Variables nor Thinking sets them
+}
+
+// Name is what the client's request calls a message.
+func (r *Request) Name(message int) string {
+	if r.Names == nil {
+		return fmt.Sprintf("messages[%d]", message)
+	}
+	return r.Names[message]
 }
 
 // Message is one turn of a conversation.

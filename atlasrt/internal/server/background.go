@@ -137,7 +137,7 @@ func (s *Server) work(ctx context.Context, x *exchange, k *keeper, to api.Answer
 	}()
 	err := s.follow(ctx, from, func(events []chat.Event) error {
 		if events[0].Kind == chat.EventStart {
-			k.store.Update(k.owner, k.answer.ID(), k.answer.Shown(responses.StatusInProgress), time.Now())
+			s.store.Update(k.owner, k.answer.ID(), k.answer.Shown(responses.StatusInProgress), time.Now())
 		}
 		clock.tick(events)
 		to.Add(events)

@@ -27,11 +27,13 @@ type exchange struct {
 	counts  bool // the prompts are only counted
 }
 
-// generate answers a request of a dialect.
-func (s *Server) generate(c *gin.Context, d api.Dialect) {
-	entryOf(c).record = s.config.Dump.begin()
-	if x := s.exchange(c, d); x != nil {
-		s.serve(c, x)
+// generates answers requests of a dialect.
+func generates(d api.Dialect) func(*Server, *gin.Context) {
+	return func(s *Server, c *gin.Context) {
+		entryOf(c).record = s.config.Dump.begin()
+		if x := s.exchange(c, d); x != nil {
+			s.serve(c, x)
+		}
 	}
 }
 

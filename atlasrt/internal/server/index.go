@@ -32,7 +32,7 @@ func (s *Server) index(c *gin.Context) {
 	}
 	for _, r := range table(&s.config) {
 		if r.path != "/" {
-			i.Routes = append(i.Routes, r.method+" "+strings.Replace(r.path, "*id", "{id}", 1))
+			i.Routes = append(i.Routes, r.method+" "+strings.NewReplacer("*id", "{id}", ":id", "{id}").Replace(r.path))
 		}
 	}
 	if c.NegotiateFormat(gin.MIMEPlain, gin.MIMEJSON) == gin.MIMEJSON {

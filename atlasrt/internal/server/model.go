@@ -102,11 +102,8 @@ func (m *Model) render(ctx context.Context, r *chat.Request, field string, limit
 	if err != nil {
 		text := err.Error()
 		if e, ok := errors.AsType[*chat.Refusal](err); ok {
-			field = fmt.Sprintf("%s[%d]", field, e.Message)
-			if r.Names != nil {
-				field = r.Names[e.Message]
-				text = field + " " + e.Reason
-			}
+			field = r.Name(e.Message)
+			text = field + " " + e.Reason
 		}
 		return none, api.Invalid(field, "The conversation does not fit the model: %s", strings.ToValidUTF8(text[:min(len(text), maxTemplateError)], ""))
 	}

@@ -16,8 +16,8 @@ import (
 type route struct {
 	method, path string
 	access       access
-	dialect      api.Dialect                 // in which requests and errors are; nil: errors are as errorsOf says
-	handle       func(*Server, *gin.Context) // what it does; nil: it answers requests of the dialect
+	errors       api.Errors // how errors are written; nil: as errorsOf says
+	handle       func(*Server, *gin.Context)
 }
 
 // access says who may use a route.
@@ -30,27 +30,31 @@ const (
 )
 
 // table is every route that there is. Beside each that answers requests of a dialect is one that shows their prompts.
-func table(c *Config) []route {
+func table(c *Config) (routes []route) {
 	const get, post, remove = http.MethodGet, http.MethodPost, http.MethodDelete
 	chat := openai.Chat{Reasoning: c.Reasoning}
-	routes := []route{
-		{post, "/v1/chat/completions", keyed, chat, nil},
-		{post, "/v1/completions", keyed, openai.Text{}, nil},
-		{post, "/v1/responses", keyed, responses.Dialect{}, (*Server).respond},
-		{post, "/v1/responses/render", keyed, responses.Dialect{}, (*Server).renderResponse},
-		{post, "/v1/responses/input_tokens", keyed, responses.Dialect{}, (*Server).countInput},
+	for _, answered := range []struct {
+		path    string
+		dialect api.Dialect
+	}{
+		{"/v1/chat/completions", chat}, {"/v1/completions", openai.Text{}}, {"/v1/messages", anthropic.Messages{}},
+		{"/chat/completions", chat}, {"/completions", openai.Text{}}, {"/messages", anthropic.Messages{}},
+	} {
+		path, d := answered.path, answered.dialect
+		routes = append(routes, route{post, path, keyed, d, generates(d)}, route{post, path + "/render", keyed, d, renders(d)})
+	}
+	return append(routes, []route{
+		{post, "/v1/responses", keyed, responses.Errors{}, (*Server).respond},
+		{post, "/v1/responses/render", keyed, responses.Errors{}, (*Server).renderResponse},
+		{post, "/v1/responses/input_tokens", keyed, responses.Errors{}, (*Server).countInput},
 		{get, "/v1/responses/:id", keyed, nil, (*Server).showResponse},
 		{remove, "/v1/responses/:id", keyed, nil, (*Server).deleteResponse},
 		{post, "/v1/responses/:id/cancel", keyed, nil, (*Server).cancelResponse},
 		{get, "/v1/responses/:id/input_items", keyed, nil, (*Server).listInput},
-		{post, "/v1/messages", keyed, anthropic.Messages{}, nil},
 		{post, "/v1/messages/count_tokens", keyed, anthropic.Count{}, (*Server).countTokens},
 		{get, "/v1/models", keyed, nil, (*Server).listModels},
 		{get, "/v1/models/*id", keyed, nil, (*Server).showModel},
-		{post, "/chat/completions", keyed, chat, nil},
-		{post, "/completions", keyed, openai.Text{}, nil},
-		{post, "/responses", keyed, responses.Dialect{}, (*Server).respond},
-		{post, "/messages", keyed, anthropic.Messages{}, nil},
+		{post, "/responses", keyed, responses.Errors{}, (*Server).respond},
 		{post, "/messages/count_tokens", keyed, anthropic.Count{}, (*Server).countTokens},
 		{get, "/models", keyed, nil, (*Server).listModels},
 		{get, "/models/*id", keyed, nil, (*Server).showModel},
@@ -66,22 +70,7 @@ func table(c *Config) []route {
 		{get, "/metrics", keyed, nil, (*Server).scrape},
 		{get, "/version", keyed, nil, (*Server).version},
 		{get, "/", open, nil, (*Server).index},
-	}
-	for _, r := range routes {
-		if r.handle == nil {
-			routes = append(routes, route{r.method, r.path + "/render", r.access, r.dialect, renders(r.dialect)})
-		}
-	}
-	return routes
-}
-
-// serve answers a request of the route.
-func (r *route) serve(s *Server, c *gin.Context) {
-	if r.handle == nil {
-		s.generate(c, r.dialect)
-		return
-	}
-	r.handle(s, c)
+	}...)
 }
 
 func (s *Server) routes() *gin.Engine {
@@ -93,15 +82,15 @@ func (s *Server) routes() *gin.Engine {
 	access := map[string]access{}
 	s.errors = map[string]api.Errors{}
 	for _, r := range table(&s.config) {
-		if access[r.path] = r.access; r.dialect != nil {
-			s.errors[r.path] = r.dialect
+		if access[r.path] = r.access; r.errors != nil {
+			s.errors[r.path] = r.errors
 		}
 	}
 	router.Use(s.identify, s.observe, s.recover, s.checkHost(access), s.crossOrigin, s.authorize(access))
 	for _, r := range table(&s.config) {
-		router.Handle(r.method, r.path, func(c *gin.Context) { r.serve(s, c) })
+		router.Handle(r.method, r.path, func(c *gin.Context) { r.handle(s, c) })
 		if r.method == http.MethodGet {
-			router.Handle(http.MethodHead, r.path, func(c *gin.Context) { r.serve(s, c) })
+			router.Handle(http.MethodHead, r.path, func(c *gin.Context) { r.handle(s, c) })
 		}
 	}
 	router.NoRoute(s.notFound)

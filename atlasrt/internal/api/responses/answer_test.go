@@ -36,11 +36,11 @@ func ended(finish chat.Finish, events ...chat.Event) []chat.Event {
 // request is one with all defaults, or with further fields.
 func request(t testing.TB, fields string) *api.Request {
 	t.Helper()
-	r, err := Dialect{}.Decode([]byte(`{"model":"tiny","input":"hi"`+fields+`}`), api.DefaultLimits())
+	r, err := decode(`{"model":"tiny","input":"hi"` + fields + `}`)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return r
+	return &r.Request
 }
 
 // Streams as they are on the wire, byte for byte.

@@ -3,7 +3,7 @@
 // is one message to the model.
 //
 // What a request refers to, an earlier answer or an item of one, is kept elsewhere: Decode reads the request, and
-// Request.Converse makes the conversation once that was found.
+// Request.Converse makes the conversation once that was found. So whoever keeps answers completes the dialect.
 package responses
 
 import (
@@ -11,32 +11,13 @@ import (
 	"github.com/atlas-inference/atlas/atlasrt/internal/api/openai"
 	"github.com/atlas-inference/atlas/atlasrt/internal/jsontree"
 	"github.com/atlas-inference/atlas/atlasrt/internal/option"
-	"github.com/atlas-inference/atlas/atlasrt/internal/store"
 )
 
-// Dialect is the dialect of POST /v1/responses, for requests that refer to nothing that is kept.
-type Dialect struct{}
-
-// Decode implements api.Dialect.
-func (Dialect) Decode(body []byte, limits api.Limits) (*api.Request, error) {
-	r, err := Decode(body, limits)
-	if err != nil {
-		return nil, err
-	}
-	if r.Previous != "" {
-		return nil, NoResponse("previous_response_id", r.Previous)
-	}
-	if err := r.Converse(nil, func(string) (store.Item, bool) { return store.Item{}, false }, limits); err != nil {
-		return nil, err
-	}
-	return &r.Request, nil
-}
-
-// Answer implements api.Dialect.
-func (Dialect) Answer(r *api.Request, h api.Head) api.Answer { return NewAnswer(r, h) }
+// Errors is how this API says that something went wrong.
+type Errors struct{}
 
 // Field implements api.Errors.
-func (Dialect) Field(o option.Name) string {
+func (Errors) Field(o option.Name) string {
 	switch o {
 	case option.Prompt:
 		return "input"
@@ -47,7 +28,7 @@ func (Dialect) Field(o option.Name) string {
 }
 
 // Problem implements api.Errors: errors are OpenAI's.
-func (Dialect) Problem(e *api.Error) (status int, code string, body []byte) {
+func (Errors) Problem(e *api.Error) (status int, code string, body []byte) {
 	return openai.Chat{}.Problem(e)
 }
 
