@@ -4,6 +4,11 @@
 // It is a function of values: no network, no clock, no chance. Every request field is either understood, refused by name,
 // or counted as unknown; none is quietly taken for something else. No body makes it panic, and what it allocates is bounded
 // by the body and the limits.
+//
+// A dialect is a type that implements Dialect, with a line in the server's table of routes. Its Decode is a list of what Fields
+// reads; its Answer appends chat.Events as they come, with AppendEvent and AppendJSON; its Problem is a table over Kinds. The
+// server's tests of dialects have a line for it, too. Numbers, names of fields and words are the dialect's; whatever a second one
+// needs belongs here, or in the package of the API that they share.
 package api
 
 import (

@@ -1,9 +1,9 @@
 // Package server speaks HTTP: it routes requests to a model's generator, and streams or returns the answers. What requests,
 // answers and errors look like is the dialect's of their route (package api).
 //
-// Every response carries x-request-id. A client that goes away cancels its request. A
-// panic fails one request. Nothing here reads flags or the environment; prompts are never logged. Goroutines that a request
-// starts end with its context.
+// Every response carries x-request-id. A client that goes away cancels its request, unless that asked to be answered in the
+// background. A panic fails one request. Nothing here reads flags or the environment; prompts are never logged. A request starts
+// goroutines for answers in the background only (jobs): they end with the answer, and at the latest when the server shuts down.
 package server
 
 import (
