@@ -57,7 +57,7 @@ var rules = map[string]string{
 	"internal/table":                 "",
 	"internal/version":               "",
 	"tools":                          "",
-	"conformance":                    "",
+	"conformance":                    "conformance",
 }
 
 // pure packages are functions of values: no device, no unsafe, no clock, no file.

@@ -40,14 +40,14 @@ func dialects(t testing.TB) []spoken {
 	}
 	for _, r := range table(&Config{}) {
 		at := -1
-		switch r.dialect.(type) {
+		switch r.errors.(type) {
 		case nil:
 			continue
 		case openai.Chat:
 			at = inChat
 		case openai.Text:
 			at = inText
-		case responses.Dialect:
+		case responses.Errors:
 			at = inResponses
 		case anthropic.Messages, anthropic.Count:
 			at = inMessages

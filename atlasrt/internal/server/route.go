@@ -29,21 +29,19 @@ const (
 	probe               // everybody, under any name of a host: for load balancers
 )
 
-// table is every route that there is. Beside each that answers requests of a dialect is one that shows their prompts.
-func table(c *Config) (routes []route) {
+// table is every route that there is. Beside each that answers requests of a dialect is one that shows their prompts. Those of a
+// version are there without it, too: clients differ in what they take for the base.
+func table(c *Config) []route {
 	const get, post, remove = http.MethodGet, http.MethodPost, http.MethodDelete
-	chat := openai.Chat{Reasoning: c.Reasoning}
-	for _, answered := range []struct {
-		path    string
-		dialect api.Dialect
-	}{
-		{"/v1/chat/completions", chat}, {"/v1/completions", openai.Text{}}, {"/v1/messages", anthropic.Messages{}},
-		{"/chat/completions", chat}, {"/completions", openai.Text{}}, {"/messages", anthropic.Messages{}},
-	} {
-		path, d := answered.path, answered.dialect
-		routes = append(routes, route{post, path, keyed, d, generates(d)}, route{post, path + "/render", keyed, d, renders(d)})
-	}
-	return append(routes, []route{
+	chat, text, messages := openai.Chat{Reasoning: c.Reasoning}, openai.Text{}, anthropic.Messages{}
+	routes := []route{
+		{post, "/v1/chat/completions", keyed, chat, generates(chat)},
+		{post, "/v1/chat/completions/render", keyed, chat, renders(chat)},
+		{post, "/v1/completions", keyed, text, generates(text)},
+		{post, "/v1/completions/render", keyed, text, renders(text)},
+		{post, "/v1/messages", keyed, messages, generates(messages)},
+		{post, "/v1/messages/render", keyed, messages, renders(messages)},
+		{post, "/v1/messages/count_tokens", keyed, anthropic.Count{}, (*Server).countTokens},
 		{post, "/v1/responses", keyed, responses.Errors{}, (*Server).respond},
 		{post, "/v1/responses/render", keyed, responses.Errors{}, (*Server).renderResponse},
 		{post, "/v1/responses/input_tokens", keyed, responses.Errors{}, (*Server).countInput},
@@ -51,13 +49,14 @@ func table(c *Config) (routes []route) {
 		{remove, "/v1/responses/:id", keyed, nil, (*Server).deleteResponse},
 		{post, "/v1/responses/:id/cancel", keyed, nil, (*Server).cancelResponse},
 		{get, "/v1/responses/:id/input_items", keyed, nil, (*Server).listInput},
-		{post, "/v1/messages/count_tokens", keyed, anthropic.Count{}, (*Server).countTokens},
 		{get, "/v1/models", keyed, nil, (*Server).listModels},
 		{get, "/v1/models/*id", keyed, nil, (*Server).showModel},
-		{post, "/responses", keyed, responses.Errors{}, (*Server).respond},
-		{post, "/messages/count_tokens", keyed, anthropic.Count{}, (*Server).countTokens},
-		{get, "/models", keyed, nil, (*Server).listModels},
-		{get, "/models/*id", keyed, nil, (*Server).showModel},
+	}
+	for _, r := range routes {
+		r.path = strings.TrimPrefix(r.path, "/v1")
+		routes = append(routes, r)
+	}
+	return append(routes, []route{
 		{post, "/render", keyed, chat, renders(chat)},
 		{post, "/apply-template", keyed, chat, (*Server).applyTemplate},
 		{post, "/tokenize", keyed, nil, (*Server).tokenize},
