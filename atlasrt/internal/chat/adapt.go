@@ -231,18 +231,23 @@ func (c *Capabilities) placeSystems(turns []turn) []turn {
 	return out
 }
 
-// mergeRepeated joins turns of one role in a row where the template refuses or drops them.
+// mergeRepeated joins turns of one role in a row where the template refuses or drops them. Of turns with calls and their results
+// between them, an assistant's goes behind these, and a user's into the last result.
 func (c *Capabilities) mergeRepeated(turns []turn) []turn {
 	out := turns[:0]
 	for _, t := range turns {
-		if c.acrossCalls && t.Role == "assistant" && len(t.ToolCalls) == 0 {
+		if c.acrossCalls && len(t.ToolCalls) == 0 {
 			before := len(out) - 1
 			for before >= 0 && (len(out[before].ToolCalls) > 0 || isResult(out[before].Role)) {
 				before--
 			}
-			if before >= 0 && out[before].Role == "assistant" {
+			switch again := before >= 0 && out[before].Role == t.Role; {
+			case again && t.Role == "assistant":
 				t = out[before].with(t)
 				out = slices.Delete(out, before, before+1)
+			case again && t.Role == "user" && isResult(out[len(out)-1].Role) && t.Content.isText():
+				out[len(out)-1] = out[len(out)-1].with(t)
+				continue
 			}
 		}
 		if len(out) > 0 {

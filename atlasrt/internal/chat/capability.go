@@ -35,7 +35,7 @@ type Capabilities struct {
 	Thoughts string   // what it calls those of earlier turns where it shows them: a field of messages, or ThoughtParts; empty: it does not
 
 	effortSwitch bool // the effort "none" is off, and another is on
-	acrossCalls  bool // assistant turns in a row are joined where calls and results stand between them too
+	acrossCalls  bool // turns in a row are joined where calls and results stand between them too
 }
 
 func (c *Capabilities) form() form {

@@ -43,6 +43,7 @@ func conversations() map[string][]Message {
 			{Role: "tool", ToolCallID: "call_b", Content: Content{Text: "2"}}, {Role: "tool", ToolCallID: "call_a", Content: Content{Text: "1"}}},
 		"text, call, text": {user("q"), callOf(Content{Text: "Wait."}), resultOf("tool"), assistant("Done."), user("and?")},
 		"a thought alone":  {user("q"), {Role: "assistant", Content: Content{Null: true}, Reasoning: "Hm."}, user("and?")},
+		"call, question":   {user("q"), callOf(Content{Null: true}), resultOf("tool"), user("and?")},
 		"assistant first":  {system("A."), assistant("hello"), user("hi")},
 	}
 }
@@ -73,6 +74,8 @@ func TestConversations(t *testing.T) {
 		{"mistralai-Mistral-Nemo-Instruct-2407", "turns in a row", "<s>[INST]one\n\ntwo[/INST]a\n\nb</s>[INST]three[/INST]"},
 		{"Mistral-Small-3.2-24B-Instruct-2506", "system, developer", "<s>[SYSTEM_PROMPT]A.\n\nB.[/SYSTEM_PROMPT][INST]hi[/INST]"},
 		{"Mistral-Small-3.2-24B-Instruct-2506", "late system", "<s>[SYSTEM_PROMPT]A.[/SYSTEM_PROMPT][INST]hi[/INST]yo</s>[INST]B.\n\ngo[/INST]"},
+		{"mistralai-Ministral-3-14B-Reasoning-2512", "call, question", "…[INST]q[/INST][TOOL_CALLS]f[ARGS]{\"n\": 1}</s>[TOOL_RESULTS]7 <|im_end|>\n\nand?[/TOOL_RESULTS]"},
+		{"Mistral-Small-3.2-24B-Instruct-2506", "call, question", "…7 <|im_end|>\n\nand?[/TOOL_RESULTS]"},
 		{"mistralai-Ministral-3-14B-Reasoning-2512", "call", "<s>[SYSTEM_PROMPT]A.[/SYSTEM_PROMPT][INST]q[/INST][TOOL_CALLS]f[ARGS]{\"n\": 1}</s>[TOOL_RESULTS]7 <|im_end|>[/TOOL_RESULTS]"},
 		{"Qwen-Qwen2.5-7B-Instruct", "developer", "<|im_start|>system\nBe brief.<|im_end|>\n<|im_start|>user\nhi<|im_end|>\n<|im_start|>assistant\n"},
 		{"Qwen-Qwen2.5-7B-Instruct", "call", "<|im_start|>system\nA.<|im_end|>\n<|im_start|>user\nq<|im_end|>\n<|im_start|>assistant\n<tool_call>\n{\"name\": \"f\", \"arguments\": {\"n\": 1}}\n</tool_call><|im_end|>\n<|im_start|>user\n<tool_response>\n7 <|im_end|>\n</tool_response><|im_end|>\n<|im_start|>assistant\n"},
@@ -213,6 +216,7 @@ func TestBrokenArguments(t *testing.T) {
 	const source = `{% for m in messages %}{{ m.content or '' }}{% for c in m.tool_calls or [] %}{{ c.function.name + c.function.arguments|tojson }}{% endfor %}{% endfor %}`
 	cases := []struct{ arguments, want string }{
 		{`{"n": 1}`, `f{"n": 1}`}, {"", "f{}"}, {`{"n":`, `f{"INVALID_JSON": "{\"n\":"}`}, {`[1]`, `f{"INVALID_JSON": "[1]"}`},
+		{`{"n": 1e400}`, `f{"INVALID_JSON": "{\"n\": 1e400}"}`},
 	}
 	template, err := ParseTemplate(source, special)
 	if err != nil {

@@ -214,19 +214,27 @@ func (v *values) arguments(text string) jinja.Value {
 	if v.argumentsText {
 		return jinja.Data(text)
 	}
-	return v.json(argumentsOf(text))
+	if read, err := jinja.FromJSON(argumentsOf(text)); err == nil {
+		return read
+	}
+	return v.json(brokenArguments(text))
 }
 
 // argumentsOf reads the arguments of a call.
 func argumentsOf(text string) *jsontree.Object {
-	object := jsontree.NewObject()
 	if text == "" {
-		return object
+		return jsontree.NewObject()
 	}
 	tree, err := jsontree.Decode([]byte(text), jsontree.Limits{})
 	if read, ok := tree.(*jsontree.Object); err == nil && ok {
 		return read
 	}
+	return brokenArguments(text)
+}
+
+// brokenArguments are what templates get of arguments that they cannot have as they are.
+func brokenArguments(text string) *jsontree.Object {
+	object := jsontree.NewObject()
 	object.Set(BrokenArguments, jsontree.String(text))
 	return object
 }
