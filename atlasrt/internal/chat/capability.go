@@ -75,7 +75,7 @@ func try(t *Template) Capabilities {
 	c.Developer = y.knows("developer", func(role string) []Message { return []Message{says(role, systemWord), user(userWord)} })
 	c.RepeatedUsers = y.keeps(user(userWord), user(secondWord)) && y.keeps(user(userWord), assistant(assistantWord), user(secondWord), user(lateWord))
 	c.RepeatedAssistants = y.keeps(user(userWord), assistant(assistantWord), assistant(lateWord), user(secondWord))
-	listed, ok := y.ask(&Request{Messages: []Message{user(userWord)}, Tools: []Tool{tool()}, AddGenerationPrompt: true})
+	listed, ok := y.ask(&Request{Messages: []Message{user(userWord)}, Tools: []Tool{trialTool()}, AddGenerationPrompt: true})
 	c.Tools = ok && strings.Contains(listed, nameWord)
 	y.tools()
 	y.thinking()
@@ -87,14 +87,16 @@ func system(text string) Message     { return says("system", text) }
 func user(text string) Message       { return says("user", text) }
 func assistant(text string) Message  { return says("assistant", text) }
 
-// tool is a function with a parameter, which some templates cannot do without.
-func tool() Tool {
-	text, properties, schema := jsontree.NewObject(), jsontree.NewObject(), jsontree.NewObject()
-	text.Set("type", jsontree.String("string"))
-	properties.Set(keyWord, text)
-	schema.Set("type", jsontree.String("object"))
-	schema.Set("properties", properties)
-	return Tool{Name: nameWord, Description: nameWord, Parameters: schema}
+// trialTool is a tool as clients declare them: some templates take no other.
+func trialTool() Tool {
+	parameter, properties, parameters := jsontree.NewObject(), jsontree.NewObject(), jsontree.NewObject()
+	parameter.Set("type", jsontree.String("string"))
+	parameter.Set("description", jsontree.String(keyWord))
+	properties.Set(keyWord, parameter)
+	parameters.Set("type", jsontree.String("object"))
+	parameters.Set("properties", properties)
+	parameters.Set("required", jsontree.Array{jsontree.String(keyWord)})
+	return Tool{Name: nameWord, Description: nameWord, Parameters: parameters}
 }
 
 // calling is an assistant message with a call.

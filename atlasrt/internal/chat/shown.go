@@ -19,7 +19,7 @@ const ThoughtWord = "qzthought"
 func (t *Template) Shown() Shown {
 	s := Shown{Begin: t.behind(Request{Messages: []Message{user(userWord)}})}
 	call := calling(Content{Null: true}, longID)
-	for _, tools := range [][]Tool{{tool()}, nil} {
+	for _, tools := range [][]Tool{{trialTool()}, nil} {
 		if text := t.behind(Request{Tools: tools, Messages: []Message{user(userWord), call, result("tool", longID)}}); s.Call == "" && t.can.ToolCalls && hasAll(text, nameWord, valueWord) {
 			s.Call = text
 		}
