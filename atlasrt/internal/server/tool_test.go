@@ -30,7 +30,7 @@ func TestToolCalls(t *testing.T) {
 		calls                  []string // name and arguments
 	}{
 		{"T053 one call", call("f", `{"a": 1}`), ``, "<nil>", "absent", "tool_calls", []string{`f{"a": 1}`}},
-		{"T054 five calls", "a" + call("f", "{}") + "b" + call("g", "{}") + call("f", "{}") + call("f", "{}") + call("g", "{}") + "c", ``, "abc", "absent", "tool_calls", []string{f, g, f, f, g}},
+		{"T054 five calls", "a" + call("f", "{}") + "b" + call("g", "{}") + call("f", "{}") + call("f", "{}") + call("g", "{}") + "c", ``, "a\n\nb\n\nc", "absent", "tool_calls", []string{f, g, f, f, g}},
 		{"T055 one call at most", call("f", "{}") + call("g", "{}"), `,"parallel_tool_calls":false`, "<nil>", "absent", "tool_calls", []string{f}},
 		{"T055 a call is not asked for", call("f", "{}"), `,"tool_choice":"none"`, call("f", "{}"), "absent", "stop", nil},
 		{"T056 a call that is cut", call("f", `{"a": "long text"}`), `,"max_tokens":50`, "<nil>", "absent", "length", []string{`f{"a": "long`}},

@@ -25,11 +25,30 @@ type chatAnswer struct {
 // chatState is a choice on its way.
 type chatState struct {
 	started  bool // it has told its role
+	last     chat.EventKind
+	blocks   map[chat.EventKind]bool // kinds of text that it has
 	text     strings.Builder
 	thoughts strings.Builder
 	calls    []*callState
 	logProbs *chatLogProbs
 	finish   string
+}
+
+// apart gives the text of an event, with a blank line before it where a block of its kind came earlier and others after that: clients
+// know the blocks of a kind as one text.
+func (s *chatState) apart(event *chat.Event) string {
+	if event.Text == "" && event.Kind != chat.EventToolCall {
+		return ""
+	}
+	gap := ""
+	if s.blocks[event.Kind] && s.last != event.Kind {
+		gap = "\n\n"
+	}
+	if s.blocks == nil {
+		s.blocks = map[chat.EventKind]bool{}
+	}
+	s.last, s.blocks[event.Kind] = event.Kind, true
+	return gap + event.Text
 }
 
 // callState is a call on its way.
@@ -116,11 +135,12 @@ func (a *chatAnswer) Append(b []byte, of []chat.Event) []byte {
 
 // piece appends the event of a choice.
 func (a *chatAnswer) piece(b []byte, event *chat.Event) []byte {
+	text := a.choices[event.Choice].apart(event)
 	switch event.Kind {
 	case chat.EventText:
 		b = a.open(b, event)
 		b = append(b, `"content":`...)
-		return a.close(jsontree.AppendString(b, event.Text), event)
+		return a.close(jsontree.AppendString(b, text), event)
 	case chat.EventReasoning:
 		if len(a.reasoning) == 0 && event.Tokens == nil {
 			return b
@@ -131,7 +151,7 @@ func (a *chatAnswer) piece(b []byte, event *chat.Event) []byte {
 				b = append(b, ',')
 			}
 			b = append(append(append(b, '"'), name...), `":`...)
-			b = jsontree.AppendString(b, event.Text)
+			b = jsontree.AppendString(b, text)
 		}
 		return a.close(b, event)
 	case chat.EventToolCall:
@@ -221,10 +241,11 @@ func (a *chatAnswer) Add(of []chat.Event) {
 		switch event.Kind {
 		case chat.EventStart:
 		case chat.EventText:
-			to.text.WriteString(event.Text)
+			to.text.WriteString(to.apart(event))
 		case chat.EventReasoning:
-			to.thoughts.WriteString(event.Text)
+			to.thoughts.WriteString(to.apart(event))
 		case chat.EventToolCall:
+			to.apart(event)
 			if event.Call.Name != "" {
 				to.calls = append(to.calls, &callState{index: event.Call.Index, name: event.Call.Name})
 			}

@@ -63,7 +63,7 @@ func TestT054Streams(t *testing.T) {
 		}},
 		{"text, calls, text", Chat{}, api.Request{}, []chat.Event{spoken(0, "a"), called(0, 0, "f", "{}"), spoken(0, "b"), called(0, 1, "g", "{}"), finished(0, chat.FinishLength)}, []string{
 			role(0), delta(0, `"content":"a"`),
-			delta(0, `"tool_calls":[{"index":0,"id":"`+id+`0000","type":"function","function":{"name":"f","arguments":""}}]`), delta(0, `"tool_calls":[{"index":0,"function":{"arguments":"{}"}}]`), delta(0, `"content":"b"`),
+			delta(0, `"tool_calls":[{"index":0,"id":"`+id+`0000","type":"function","function":{"name":"f","arguments":""}}]`), delta(0, `"tool_calls":[{"index":0,"function":{"arguments":"{}"}}]`), delta(0, `"content":"\n\nb"`),
 			delta(0, `"tool_calls":[{"index":1,"id":"`+id+`0001","type":"function","function":{"name":"g","arguments":""}}]`), delta(0, `"tool_calls":[{"index":1,"function":{"arguments":"{}"}}]`), end(0, "length"),
 		}},
 		{"T059 thoughts", Chat{}, api.Request{}, []chat.Event{thought(0, "hm"), spoken(0, "a"), finished(0, chat.FinishStop)}, []string{
@@ -125,8 +125,10 @@ func TestT053WholeAnswers(t *testing.T) {
 		{"T053 a call alone", api.Request{}, []chat.Event{called(0, 0, "f", ""), called(0, 0, "", `{"a":1}`), finished(0, chat.FinishToolCalls)},
 			`"content":null,"refusal":null,"tool_calls":[{"id":"` + id + `0000","type":"function","function":{"name":"f","arguments":"{\"a\":1}"}}]`, `"logprobs":null,"finish_reason":"tool_calls"`},
 		{"text and calls", api.Request{}, []chat.Event{spoken(0, "a"), called(0, 0, "f", "{}"), spoken(0, "b"), called(0, 1, "f", "{}"), finished(0, chat.FinishToolCalls)},
-			`"content":"ab","refusal":null,"tool_calls":[{"id":"` + id + `0000","type":"function","function":{"name":"f","arguments":"{}"}},{"id":"` + id + `0001","type":"function","function":{"name":"f","arguments":"{}"}}]`,
+			`"content":"a\n\nb","refusal":null,"tool_calls":[{"id":"` + id + `0000","type":"function","function":{"name":"f","arguments":"{}"}},{"id":"` + id + `0001","type":"function","function":{"name":"f","arguments":"{}"}}]`,
 			`"logprobs":null,"finish_reason":"tool_calls"`},
+		{"thoughts twice", api.Request{}, []chat.Event{thought(0, "h"), spoken(0, "a"), with(spoken(0, ""), "b"), spoken(0, "c"), thought(0, "m"), spoken(0, "d"), finished(0, chat.FinishStop)},
+			`"content":"ac\n\nd","refusal":null,"reasoning_content":"h\n\nm","reasoning":"h\n\nm"`, `"logprobs":{"content":[{"token":"b","logprob":-0.5,"bytes":[98],"top_logprobs":[]}],"refusal":null},"finish_reason":"stop"`},
 		{"thoughts", api.Request{}, []chat.Event{thought(0, "h"), thought(0, "m"), spoken(0, "a"), finished(0, chat.FinishStop)}, `"content":"a","refusal":null,"reasoning_content":"hm","reasoning":"hm"`, `"logprobs":null,"finish_reason":"stop"`},
 		{"thoughts left out", api.Request{HideReasoning: true}, []chat.Event{thought(0, "h"), finished(0, chat.FinishLength)}, `"content":"","refusal":null`, `"logprobs":null,"finish_reason":"length"`},
 		{"a function", api.Request{FunctionCall: true}, []chat.Event{called(0, 0, "f", "{}"), finished(0, chat.FinishToolCalls)}, `"content":null,"refusal":null,"function_call":{"name":"f","arguments":"{}"}`, `"logprobs":null,"finish_reason":"function_call"`},
