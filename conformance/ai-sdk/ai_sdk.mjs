@@ -12,7 +12,7 @@ const baseURL = r.url + '/v1';
 const openai = createOpenAI({ baseURL, apiKey: r.key });
 const models = {
   'openai chat': [openai.chat(r.model), {}],
-  'openai responses': [openai.responses(r.model), { openai: { reasoningEffort: 'medium', forceReasoning: true } }],
+  'openai responses': [openai.responses(r.model), { openai: { reasoningEffort: 'medium', forceReasoning: true, reasoningSummary: 'auto' } }],
   'openai-compatible': [createOpenAICompatible({ name: 'atlas', baseURL, apiKey: r.key, includeUsage: true }).chatModel(r.model), {}],
   anthropic: [createAnthropic({ baseURL, apiKey: r.key })(r.model), { anthropic: { thinking: { type: 'enabled', budgetTokens: 1024 } } }],
 };

@@ -19,6 +19,7 @@ type Request struct {
 	StreamUsage   bool // a stream ends with the usage, where the dialect lets the client choose
 	FunctionCall  bool // a call is shown as clients expect that know functions and no tools
 	HideReasoning bool // thoughts are left out of the answer
+	SumUp         bool // thoughts are shown where the client looks for a summary of them
 
 	IfPenalised *Error // refuses the request where tokens that were seen are penalised, which the model's defaults may do
 	Unknown     int    // fields that are not known

@@ -2,6 +2,7 @@ package openai
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -57,12 +58,11 @@ func TestGoldenConversations(t *testing.T) {
 				continue
 			}
 			v, _ := document.(*jsontree.Object).Get(conversation)
-			request := goldenRequest(t, v.(*jsontree.Object))
-			if len(request.Tools) > 0 && !can.Tools { // it is refused
-				continue
+			p, err := template.Prompt(t.Context(), goldenRequest(t, v.(*jsontree.Object)), now)
+			if _, refused := errors.AsType[*chat.NoTools](err); refused && !strings.Contains(*expected.OK, "No arguments") {
+				continue // no description of a tool is in it
 			}
 			total++
-			p, err := template.Prompt(t.Context(), request, now)
 			if err != nil || p.Text != *expected.OK {
 				t.Errorf("%s × %s: error %v\n got %q\nwant %q", id, conversation, err, p.Text, *expected.OK)
 			}

@@ -27,6 +27,7 @@ const (
 type Answer struct {
 	head     api.Head
 	echo     []byte
+	thoughts kind // reasoning, or summary
 	status   Status
 	problem  *api.Error // of one that failed
 	usage    *chat.Usage
@@ -44,6 +45,7 @@ type kind uint8
 const (
 	message kind = iota
 	reasoning
+	summary // thoughts where a summary of them is looked for
 	functionCall
 )
 
@@ -61,7 +63,11 @@ type item struct {
 
 // NewAnswer begins the answer to a request.
 func NewAnswer(r *api.Request, h api.Head) *Answer {
-	return &Answer{head: h, echo: r.Echo, status: StatusInProgress}
+	a := &Answer{head: h, echo: r.Echo, thoughts: reasoning, status: StatusInProgress}
+	if r.SumUp {
+		a.thoughts = summary
+	}
+	return a
 }
 
 // ID is what the answer is called.
@@ -113,7 +119,7 @@ func (a *Answer) Append(b []byte, of []chat.Event) []byte {
 		case chat.EventText:
 			b = a.write(b, e)
 		case chat.EventReasoning:
-			b = a.turn(b, reasoning)
+			b = a.turn(b, a.thoughts)
 			b = a.delta(b, e.Text, nil)
 		case chat.EventToolCall:
 			b = a.call(b, &e.Call)
@@ -167,7 +173,7 @@ func (a *Answer) end(b []byte, f chat.Finish) []byte {
 	if f == chat.FinishLength {
 		status = StatusIncomplete
 	}
-	if n := len(a.items); n == 0 || status == StatusCompleted && a.items[n-1].kind == reasoning {
+	if n := len(a.items); n == 0 || status == StatusCompleted && a.items[n-1].kind == a.thoughts {
 		pending := a.pending
 		if b = a.turn(b, message); pending != nil {
 			b = a.delta(b, "", pending)

@@ -54,6 +54,7 @@ func TestGoldenStreams(t *testing.T) {
 		{"text", "", ended(chat.FinishStop, textEvent("Hello "), textEvent("wörld\n")), nil},
 		{"empty", "", ended(chat.FinishStop), nil},
 		{"thoughts", `,"reasoning":{"effort":"high"}`, ended(chat.FinishStop, reasoningEvent("hm"), reasoningEvent("."), textEvent("Yes")), nil},
+		{"summary", `,"reasoning":{"summary":"auto"}`, ended(chat.FinishStop, reasoningEvent("hm"), reasoningEvent("."), textEvent("Yes")), nil},
 		{"calls", `,"instructions":"be brief","metadata":{"k":"v"},"tools":[{"type":"function","name":"f","parameters":{"type":"object"}},{"type":"web_search"}]`,
 			ended(chat.FinishToolCalls, textEvent("So:"), callEvent(0, "f", ""), callEvent(0, "", `{"a":`), callEvent(0, "", `"<é>"}`), callEvent(1, "f", "{}")), nil},
 		{"length", `,"max_output_tokens":2`, ended(chat.FinishLength, callEvent(0, "f", `{"a`)), nil},
@@ -92,6 +93,7 @@ type wire struct {
 	ItemID    string `json:"item_id"`
 	Output    int    `json:"output_index"`
 	Content   *int   `json:"content_index"`
+	Summary   *int   `json:"summary_index"`
 	Delta     string
 	Text      *string
 	Name      string
@@ -109,7 +111,7 @@ type wirePart struct {
 
 type wireItem struct {
 	ID, Type, Status string
-	Content          []wirePart
+	Content, Summary []wirePart
 	CallID           string `json:"call_id"`
 	Name, Arguments  string
 }
@@ -169,18 +171,22 @@ func grammar(t *testing.T, stream string) *wireResponse {
 			return e.Response
 		}
 		item := e.Item
-		if e.Output != len(items) || item.Status != "in_progress" || item.Arguments != "" || len(item.Content) != 0 {
+		if e.Output != len(items) || item.Status != "in_progress" || item.Arguments != "" || textOfItem(item) != "" {
 			t.Fatalf("an item begins with %+v", e)
 		}
 		of := map[string]string{"message": "response.output_text", "reasoning": "response.reasoning_text", "function_call": "response.function_call_arguments"}[item.Type]
+		part, summed := "response.content_part", item.Type == "reasoning" && at < len(events) && strings.HasPrefix(events[at].Type, "response.reasoning_summary")
+		if summed {
+			of, part = "response.reasoning_summary_text", "response.reasoning_summary_part"
+		}
 		about := func(e *wire) *wire {
-			if e.ItemID != item.ID || e.Output != len(items) || (e.Content == nil) != (item.Type == "function_call") {
+			if e.ItemID != item.ID || e.Output != len(items) || (e.Content == nil) != (item.Type == "function_call" || summed) || (e.Summary == nil) == summed {
 				t.Fatalf("%+v is not about %+v", e, item)
 			}
 			return e
 		}
 		if item.Type != "function_call" {
-			if p := about(next("response.content_part.added")).Part; p.Text != "" {
+			if p := about(next(part + ".added")).Part; p.Text != "" {
 				t.Fatalf("a part begins with %+v", p)
 			}
 		}
@@ -195,7 +201,7 @@ func grammar(t *testing.T, stream string) *wireResponse {
 				t.Fatalf("there is more behind the end: %s", stream)
 			}
 			last := e.Response.Output[len(e.Response.Output)-1]
-			if last.Status != "incomplete" || last.Arguments != text && (len(last.Content) == 0 || last.Content[0].Text != text) {
+			if last.Status != "incomplete" || last.Arguments != text && textOfItem(&last) != text {
 				t.Fatalf("%+v failed with %q", last, text)
 			}
 			return e.Response
@@ -206,7 +212,7 @@ func grammar(t *testing.T, stream string) *wireResponse {
 				t.Fatalf("%+v is done with %q", done, text)
 			}
 		} else {
-			part := about(next("response.content_part.done")).Part
+			part := about(next(part + ".done")).Part
 			if *done.Text != text || part.Text != text || item.Type == "message" && !(reflect.DeepEqual(done.LogProbs, probs) && reflect.DeepEqual(part.LogProbs, probs)) {
 				t.Fatalf("%+v and %+v are done with %q and %v", done, part, text, probs)
 			}
@@ -220,7 +226,7 @@ func grammar(t *testing.T, stream string) *wireResponse {
 }
 
 func textOfItem(i *wireItem) (text string) {
-	for _, p := range i.Content {
+	for _, p := range slices.Concat(i.Content, i.Summary) {
 		text += p.Text
 	}
 	return text
@@ -229,11 +235,11 @@ func textOfItem(i *wireItem) (text string) {
 // Whatever a model writes, streams keep to the order of the API, and say what the whole answer says (T070).
 func TestT070Streams(t *testing.T) {
 	random := rand.New(rand.NewPCG(7, 8))
-	r := request(t, `,"top_logprobs":1`)
+	asked := []*api.Request{request(t, `,"top_logprobs":1`), request(t, `,"top_logprobs":1,"reasoning":{"summary":"detailed"}`)}
 	counts := map[string]int{}
 	for try := range 3000 {
 		var events []chat.Event
-		calls := 0
+		r, calls := asked[try%len(asked)], 0
 		var want strings.Builder
 		for range random.IntN(8) {
 			piece := fmt.Sprintf("p%d\"é\n", random.IntN(100))

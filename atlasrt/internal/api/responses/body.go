@@ -98,6 +98,8 @@ func (it *item) append(b []byte, status Status) []byte {
 		b = append(b, `"message","role":"assistant","content":[`...)
 	case reasoning:
 		b = append(b, `"reasoning","summary":[],"content":[`...)
+	case summary:
+		b = append(b, `"reasoning","summary":[`...)
 	case functionCall:
 		b = append(b, `"function_call","call_id":`...)
 		b = jsontree.AppendString(b, it.callID)
@@ -119,12 +121,8 @@ func (it *item) append(b []byte, status Status) []byte {
 
 // appendPart appends the content of an item.
 func (it *item) appendPart(b []byte) []byte {
-	kind := "output_text"
-	if it.kind == reasoning {
-		kind = "reasoning_text"
-	}
 	b = append(b, `{"type":"`...)
-	b = append(b, kind...)
+	b = append(b, it.kind.part()...)
 	b = append(b, `","text":`...)
 	b = jsontree.AppendString(b, it.text.String())
 	if it.kind == message {

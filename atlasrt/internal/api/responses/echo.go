@@ -6,7 +6,7 @@ import (
 )
 
 // echo is what an answer repeats of its request: fields of a JSON object, without its braces.
-func echo(f *api.Fields, tools jsontree.Array, effort, verbosity string) []byte {
+func echo(f *api.Fields, tools jsontree.Array, effort, sum, verbosity string) []byte {
 	null := jsontree.Null{}
 	o := jsontree.NewObject()
 	for _, field := range []struct {
@@ -31,6 +31,9 @@ func echo(f *api.Fields, tools jsontree.Array, effort, verbosity string) []byte 
 		reasoning.Set("effort", jsontree.String(effort))
 	}
 	reasoning.Set("summary", null)
+	if sum != "" {
+		reasoning.Set("summary", jsontree.String(sum))
+	}
 	o.Set("reasoning", reasoning)
 	kind, text := jsontree.NewObject(), jsontree.NewObject()
 	kind.Set("type", jsontree.String("text"))

@@ -35,8 +35,11 @@ func (a *Answer) about(b []byte, kind string) []byte {
 	b = jsontree.AppendString(b, a.items[last].id)
 	b = append(b, `,"output_index":`...)
 	b = strconv.AppendInt(b, int64(last), 10)
-	if a.items[last].kind != functionCall {
+	switch a.items[last].kind {
+	case message, reasoning:
 		b = append(b, `,"content_index":0`...)
+	case summary:
+		b = append(b, `,"summary_index":0`...)
 	}
 	return b
 }
@@ -66,7 +69,7 @@ func (a *Answer) begin(b []byte, it *item) []byte {
 	a.items, a.open = append(a.items, it), true
 	b = a.item(b, "response.output_item.added", StatusInProgress)
 	if it.kind != functionCall {
-		b = a.part(b, "response.content_part.added")
+		b = a.part(b, it.kind.partEvent()+".added")
 	}
 	return b
 }
@@ -109,7 +112,7 @@ func (a *Answer) close(b []byte, status Status) []byte {
 	}
 	b = api.EndEvent(b)
 	if it.kind != functionCall {
-		b = a.part(b, "response.content_part.done")
+		b = a.part(b, it.kind.partEvent()+".done")
 	}
 	return a.item(b, "response.output_item.done", status)
 }
@@ -121,8 +124,29 @@ func (k kind) event() string {
 		return "response.output_text"
 	case reasoning:
 		return "response.reasoning_text"
+	case summary:
+		return "response.reasoning_summary_text"
 	}
 	return "response.function_call_arguments"
+}
+
+// partEvent is how the events of the part that holds an item's text begin.
+func (k kind) partEvent() string {
+	if k == summary {
+		return "response.reasoning_summary_part"
+	}
+	return "response.content_part"
+}
+
+// part is the type of that part.
+func (k kind) part() string {
+	switch k {
+	case reasoning:
+		return "reasoning_text"
+	case summary:
+		return "summary_text"
+	}
+	return "output_text"
 }
 
 // prefix is how ids of items begin.
@@ -130,7 +154,7 @@ func (k kind) prefix() string {
 	switch k {
 	case message:
 		return prefixes["message"]
-	case reasoning:
+	case reasoning, summary:
 		return prefixes["reasoning"]
 	}
 	return prefixes["function_call"]

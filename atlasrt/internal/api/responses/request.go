@@ -53,7 +53,7 @@ func Decode(body []byte, limits api.Limits) (*Request, error) {
 	f.Text("previous_response_id", &r.Previous)
 	r.sampling(f)
 	tools := r.tools(f, limits)
-	r.thinking(f)
+	sum := r.thinking(f)
 	verbosity := format(f)
 	r.delivery(f)
 	metadata(f)
@@ -62,7 +62,7 @@ func Decode(body []byte, limits api.Limits) (*Request, error) {
 	if err := f.Failure(); err != nil {
 		return nil, err
 	}
-	r.Echo = echo(f, tools, r.Chat.Thinking.Effort, verbosity)
+	r.Echo = echo(f, tools, r.Chat.Thinking.Effort, sum, verbosity)
 	return r, nil
 }
 
@@ -107,19 +107,28 @@ func (r *Request) sampling(f *api.Fields) {
 	}
 }
 
-// thinking reads reasoning. Thoughts are never summed up, so that no kind of summary changes anything.
-func (r *Request) thinking(f *api.Fields) {
+// thinking reads reasoning, and gives the kind of summary that is asked for. Nobody sums thoughts up here: clients that look for
+// a summary, and for nothing else, find the thoughts in its place.
+func (r *Request) thinking(f *api.Fields) (sum string) {
 	t := f.Object("reasoning")
 	if t == nil {
-		return
+		return ""
 	}
+	for _, name := range []string{"generate_summary", "summary"} { // the first is the older name
+		t.Enum(name, &sum, "auto", "concise", "detailed", "none")
+	}
+	if sum == "none" {
+		sum = ""
+	}
+	r.SumUp = sum != ""
 	thinking := &r.Chat.Thinking
 	openai.Effort(t, "effort", thinking)
 	var budget int
 	if t.Integer("max_tokens", &budget) {
 		thinking.Budget = &budget
 	}
-	t.Ignore("summary", "generate_summary", "context", "mode")
+	t.Ignore("context", "mode")
+	return sum
 }
 
 // format reads the form of the text. How verbose it should be is no question to the models here.

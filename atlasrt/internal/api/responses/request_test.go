@@ -199,7 +199,7 @@ func TestOptions(t *testing.T) {
 	if err := json.Unmarshal([]byte("{"+string(r.Echo)+"}"), &echo); err != nil {
 		t.Fatal(err)
 	}
-	for key, want := range map[string]string{"instructions": "sys", "temperature": "0", "max_output_tokens": "9", "metadata": "map[a:b]", "reasoning": "map[effort:none summary:<nil>]", "text": "map[format:map[type:text] verbosity:low]",
+	for key, want := range map[string]string{"instructions": "sys", "temperature": "0", "max_output_tokens": "9", "metadata": "map[a:b]", "reasoning": "map[effort:none summary:auto]", "text": "map[format:map[type:text] verbosity:low]",
 		"store": "false", "user": "u", "max_tool_calls": "3", "tools": "[]", "tool_choice": "auto", "parallel_tool_calls": "true"} {
 		if got := fmt.Sprint(echo[key]); got != want {
 			t.Errorf("the answer repeats %s as %s, want %s", key, got, want)
