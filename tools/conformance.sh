@@ -1,7 +1,8 @@
 #!/bin/sh
-# Puts the official OpenAI client to SmolLM2 on a free port, and then both vendors' clients in three languages, and the sessions of
-# agents, to a server that follows a script: tools/conformance.sh [SOAK-SECONDS]
+# Puts the official OpenAI client, and for a while many at a time, to SmolLM2 on a free port. Then both vendors' clients in three
+# languages, the sessions of agents, and the many, come to a server that follows a script: tools/conformance.sh [SOAK-SECONDS]
 set -eu
+soak=${1:-5}
 log=$(mktemp)
 port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
 key=conformance-key
@@ -14,5 +15,6 @@ until curl -sf "http://127.0.0.1:$port/readyz" >/dev/null; do
     kill -0 $server 2>/dev/null && [ $tries -lt 300 ] || { cat "$log"; exit 1; }
     sleep 0.1
 done
-(cd conformance && ATLAS_URL="http://127.0.0.1:$port" ATLAS_KEY=$key ATLAS_MODEL=smollm2 ATLAS_SOAK=${1:-5} go test -count=1 -v .) || { cat "$log"; exit 1; }
+(cd conformance && ATLAS_URL="http://127.0.0.1:$port" ATLAS_KEY=$key ATLAS_MODEL=smollm2 ATLAS_SOAK=$soak go test -count=1 -v . ./soak) || { cat "$log"; exit 1; }
 tools/clients.sh sdks
+tools/soak.sh "$soak"

@@ -82,8 +82,8 @@ func (s script) says(word string) (w wanted) {
 	const mark = "\n<tool_call>\n"
 	pieces := strings.Split(answer, mark)
 	w.text = pieces[0]
-	for _, c := range pieces[1:] {
-		w.raw = append(w.raw, mark+c)
+	for i, c := range pieces[1:] {
+		w.raw = append(w.raw, mark[min(i, 1):]+c) // a line break between calls is of no text
 		_, arguments, _ := strings.Cut(c, `"arguments": `)
 		w.calls = append(w.calls, strings.TrimSuffix(arguments, "}\n</tool_call>"))
 	}

@@ -15,7 +15,7 @@ type references []reference
 type reference struct{ text, prompt, answer string }
 
 // longest is the tokens of a reference.
-const longest = 48
+const longest = 24
 
 // refer asks a model alone. Every dialect must give the same text.
 func refer(ctx context.Context, s *server) (all references, err error) {

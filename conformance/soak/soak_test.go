@@ -50,12 +50,13 @@ func TestSoak(t *testing.T) {
 	s := &server{url: os.Getenv("ATLAS_SCRIPTED"), key: os.Getenv("ATLAS_KEY"), model: os.Getenv("ATLAS_MODEL")}
 	transport := &http.Transport{MaxIdleConnsPerHost: clients}
 	s.client = &http.Client{Transport: transport}
-	var questions asker
+	load := &load{server: s, counts: map[string]int{}}
 	if s.url != "" {
-		questions, err = readScripts("scripts.json")
+		load.least = 8
+		load.questions, err = readScripts("scripts.json")
 	} else {
 		s.url = os.Getenv("ATLAS_URL")
-		questions, err = refer(t.Context(), s)
+		load.questions, err = refer(t.Context(), s)
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -66,7 +67,7 @@ func TestSoak(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	load := &load{server: s, questions: questions, over: time.Now().Add(time.Duration(seconds) * time.Second), counts: map[string]int{}}
+	load.over = time.Now().Add(time.Duration(seconds) * time.Second)
 	load.run(t)
 	transport.CloseIdleConnections()
 	after, err := gauge.Settle(t.Context(), before, 8)
@@ -86,6 +87,7 @@ func TestSoak(t *testing.T) {
 type load struct {
 	*server
 	questions asker
+	least     int       // that a client asks, however long it takes
 	over      time.Time // from then on nobody asks again, and all read to their end
 	ids       sync.Map  // of all answers and calls
 
@@ -98,8 +100,8 @@ func (l *load) run(t *testing.T) {
 	for client := range clients {
 		all.Go(func() {
 			r := rand.New(rand.NewPCG(uint64(client), 1))
-			for visit := 0; visit < 1 || time.Now().Before(l.over); visit++ {
-				if err := l.visit(t.Context(), r, fmt.Sprintf("k%dv%d", client, visit)); err != nil {
+			for visit := 0; visit < max(l.least, 1) || time.Now().Before(l.over); visit++ {
+				if err := l.visit(t.Context(), r, client, visit); err != nil {
 					t.Errorf("client %d, visit %d: %v", client, visit, err)
 					return
 				}
@@ -110,10 +112,10 @@ func (l *load) run(t *testing.T) {
 }
 
 // visit asks one question and hears the answer, to its end or not.
-func (l *load) visit(ctx context.Context, r *rand.Rand, word string) error {
+func (l *load) visit(ctx context.Context, r *rand.Rand, client, visit int) error {
 	names := []string{"chat", "completions", "messages", "responses"}
-	name := names[r.IntN(len(names))]
-	d, q, leave := dialects[name], l.questions.ask(r, name, word), moments[r.IntN(len(moments))]
+	name, leave := names[(client+visit)%len(names)], moments[(client/len(names)+visit)%len(moments)]
+	d, q := dialects[name], l.questions.ask(r, name, fmt.Sprintf("k%dv%d", client, visit))
 	q.model, leave.pieces = l.model, 1+r.IntN(8)
 	h := newHearing(q.want, leave, &l.ids)
 	ctx, cancel := context.WithCancel(ctx)
