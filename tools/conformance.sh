@@ -15,6 +15,6 @@ until curl -sf "http://127.0.0.1:$port/readyz" >/dev/null; do
     kill -0 $server 2>/dev/null && [ $tries -lt 300 ] || { cat "$log"; exit 1; }
     sleep 0.1
 done
-(cd conformance && ATLAS_URL="http://127.0.0.1:$port" ATLAS_KEY=$key ATLAS_MODEL=smollm2 ATLAS_SOAK=$soak go test -count=1 -v . ./soak) || { cat "$log"; exit 1; }
+(cd conformance && ATLAS_URL="http://127.0.0.1:$port" ATLAS_KEY=$key ATLAS_MODEL=smollm2 ATLAS_SOAK=$soak go test -count=1 -p 1 -v . ./soak) || { cat "$log"; exit 1; }
 tools/clients.sh sdks
 tools/soak.sh "$soak"
