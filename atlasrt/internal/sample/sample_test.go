@@ -181,6 +181,7 @@ func TestNoEditsWithoutReason(t *testing.T) {
 	}
 }
 
+// Log-probabilities are finite, whatever logits are (T035).
 func TestLogProbs(t *testing.T) {
 	ln := func(p float64) float32 { return float32(math.Log(p)) }
 	cases := []struct {

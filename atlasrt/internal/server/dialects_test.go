@@ -17,8 +17,9 @@ import (
 // spoken is one of the dialects that requests come in.
 type spoken struct {
 	name  string
-	usual string // a request, up to further fields and its end
-	paths []string
+	path  string   // that answers its requests
+	usual string   // a request, up to further fields and its end
+	paths []string // all that take its requests
 }
 
 // Dialects, as each case spells them.
@@ -33,10 +34,10 @@ const (
 func dialects(t testing.TB) []spoken {
 	t.Helper()
 	all := []spoken{
-		{"chat", `{"model":"tiny","messages":[{"role":"user","content":"hi"}]`, nil},
-		{"text", `{"model":"tiny","prompt":"hi"`, nil},
-		{"responses", `{"model":"tiny","input":[{"role":"user","content":"hi"}]`, nil},
-		{"messages", `{"model":"tiny","messages":[{"role":"user","content":"hi"}],"max_tokens":100`, nil},
+		{"chat", "/v1/chat/completions", `{"model":"tiny","messages":[{"role":"user","content":"hi"}]`, nil},
+		{"text", "/v1/completions", `{"model":"tiny","prompt":"hi"`, nil},
+		{"responses", "/v1/responses", `{"model":"tiny","input":[{"role":"user","content":"hi"}]`, nil},
+		{"messages", "/v1/messages", `{"model":"tiny","messages":[{"role":"user","content":"hi"}],"max_tokens":100`, nil},
 	}
 	for _, r := range table(&Config{}) {
 		at := -1
