@@ -1,0 +1,82 @@
+package main
+
+// row is a kind of request that must not do harm, and what is right.
+type row struct {
+	id    int
+	faced string // what a client sends or does
+	right string // what it gets
+}
+
+// rows are those of the catalogue that concern requests, streams, templates and parsers.
+var rows = []row{
+	{19, "no body, null, a list, a string, half a body, a body and more", "400"},
+	{20, "a hundred thousand brackets", "400 at once"},
+	{21, "a key twice; a key in capitals", "400; unknown"},
+	{22, "bytes that are no UTF-8, half a surrogate, a zero byte", "400, or U+FFFD"},
+	{23, "numbers too large, NaN, fractions and strings for integers", "400 that names the field"},
+	{24, "fields that nobody knows", "an answer, and a count"},
+	{25, "no messages, or what are none", "400"},
+	{26, "an empty prompt in all its forms", "400"},
+	{27, "a hundred thousand messages, one of 30 MiB", "400, in linear time"},
+	{28, "sampling values beyond their range, and null", "400; the default"},
+	{29, "a temperature of 1e-30", "the likeliest token"},
+	{30, "n of 0, -1, 129 and 2^31", "400 at once"},
+	{31, "many answers to many prompts", "400 before memory is taken"},
+	{32, "most tokens of 0, -1 and 10^12, and by two names", "400, or what the context leaves"},
+	{33, "negative counts and seeds", "400, or their meaning"},
+	{34, "more likeliest tokens than there may be", "400"},
+	{35, "twenty likeliest tokens of each of many", "numbers that JSON has"},
+	{36, "biases without end, without tokens, out of range", "400"},
+	{37, "tokens between the end of the logits and the tokenizer's", "400"},
+	{38, "biases that leave one token, or none", "that token"},
+	{39, "five stop strings, an empty one, a long one", "400"},
+	{40, "ten thousand tools, bad and equal names, long descriptions", "400"},
+	{41, "a choice of a tool that is not there, or must be called", "400"},
+	{42, "results without a call, or before it", "400, or an order that templates take"},
+	{43, "an assistant that said and called nothing", "400, or the empty text"},
+	{44, "models that are not there", "404, 400"},
+	{45, "embeddings in place of text", "400"},
+	{46, "the same request streamed and whole", "the same answer"},
+	{47, "usage asked for, refused and left open", "exactly that"},
+	{48, "three answers in one stream", "each ends once"},
+	{49, "characters that span tokens", "never half of one"},
+	{50, "stop strings that span tokens", "never a part of one"},
+	{51, "a stop string at once, or within thoughts", "ends the answer"},
+	{52, "the end token at once", "an empty answer"},
+	{53, "a call, cut at every byte", "the same call"},
+	{54, "five calls and text around them", "all in order"},
+	{55, "no parallel calls", "one at most"},
+	{56, "a call that the limit of tokens cuts", "length, and what there is"},
+	{57, "empty arguments, quotes in quotes, closing marks in strings", "as they are"},
+	{58, "a call of a tool that is not there", "text"},
+	{59, "thoughts, on and off", "apart from the answer"},
+	{60, "thoughts that never end", "closed at their budget, and an answer"},
+	{61, "thoughts that come back, with any signature", "accepted"},
+	{62, "an engine that fails midway", "an error, and no end as if all were well"},
+	{63, "a long wait in the queue", "kept alive"},
+	{64, "a client that stops reading", "cancelled"},
+	{65, "a client that leaves, at every stage", "cancelled"},
+	{66, "the order of Anthropic's events", "its grammar"},
+	{67, "turns in a row, a turn to go on with, late system messages", "a prompt"},
+	{68, "counted tokens and charged ones", "equal"},
+	{69, "cached, new and all input tokens", "the sum"},
+	{70, "the order and numbers of events of responses", "strict, and an end in any case"},
+	{71, "tools of other kinds", "skipped"},
+	{72, "items that come back without id and status", "accepted"},
+	{73, "responses that are not there, expired, or another key's", "404"},
+	{74, "prompts of the context's length, and beyond", "an answer; exact counts in each dialect"},
+	{75, "sessions of agents", "green"},
+	{85, "template variables that are not for requests", "400"},
+	{86, "templates that never end", "an error within bounds"},
+	{87, "a million of one character", "linear time"},
+	{88, "text that spells control tokens", "text"},
+	{89, "half a megabyte of markup", "linear time"},
+	{90, "arguments that look like code", "text"},
+	{91, "an image for a model that reads text; one that a tool gave", "400; a note in its place"},
+	{92, "images that are none", "400"},
+	{97, "errors about media", "without paths and addresses"},
+	{99, "many images, large ones", "400, 413"},
+}
+
+// decoded says why rows about what is in an image have no test.
+const decoded = "93–96, 98 and 100 are about images that are decoded; none is here, and all are refused"
