@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -27,7 +28,7 @@ func configFile(r io.Reader) (kong.Resolver, error) {
 type tomlResolver struct{ values map[string]any }
 
 // Resolve implements kong.Resolver. kong asks resolvers even where the environment has a value, so that is left to it.
-func (r *tomlResolver) Resolve(_ *kong.Context, parent *kong.Path, flag *kong.Flag) (any, error) {
+func (r *tomlResolver) Resolve(context *kong.Context, parent *kong.Path, flag *kong.Flag) (any, error) {
 	if fromEnvironment(flag) {
 		return nil, nil
 	}
@@ -36,19 +37,27 @@ func (r *tomlResolver) Resolve(_ *kong.Context, parent *kong.Path, flag *kong.Fl
 		if table, ok := r.values[node.Name].(map[string]any); ok {
 			for _, name := range names {
 				if v, ok := table[name]; ok {
-					return v, nil
+					return flagValue(v)
 				}
 			}
 		}
 	}
 	for _, name := range names {
-		if v, ok := r.values[name]; ok {
-			if _, table := v.(map[string]any); !table {
-				return v, nil
-			}
+		isCommand := slices.ContainsFunc(context.Model.Children, func(command *kong.Node) bool { return command.Name == name })
+		if v, ok := r.values[name]; ok && !isCommand {
+			return flagValue(v)
 		}
 	}
 	return nil, nil
+}
+
+// flagValue is a value as a flag has it: a table is a JSON object.
+func flagValue(value any) (any, error) {
+	if table, ok := value.(map[string]any); ok {
+		text, err := json.Marshal(table)
+		return string(text), err
+	}
+	return value, nil
 }
 
 // Validate implements kong.Resolver: a key that no command knows is a mistake.

@@ -62,6 +62,19 @@ func TestFlagBeatsEnvironmentBeatsFile(t *testing.T) {
 	}
 }
 
+func TestTablesAreObjects(t *testing.T) {
+	for _, head := range []string{"", "[serve]\n"} {
+		file := filepath.Join(t.TempDir(), "atlas.toml")
+		if err := os.WriteFile(file, []byte(head+"default-chat-template-kwargs = {enable_thinking = false}\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		got, _, err := parseLine(t, "serve", "--config", file)
+		if text := got.Serve.DefaultChatTemplateKwargs; err != nil || text != `{"enable_thinking":false}` {
+			t.Errorf("%q: got %q, %v", head, text, err)
+		}
+	}
+}
+
 func TestConfigurationFileIsStrict(t *testing.T) {
 	cases := []struct{ text, want string }{
 		{"prot = 1\n", "prot"},

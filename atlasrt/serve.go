@@ -221,6 +221,9 @@ func (c *serveCommand) keys() ([]string, error) {
 		}
 		keys = append(keys, strings.Fields(string(data))...)
 	}
+	if len(keys) == 0 && (c.APIKey != nil || c.APIKeyFile != "") { // who meant to set one must not open the API to everybody
+		return nil, errors.New("--api-key and --api-key-file hold no key (give one, or leave them out)")
+	}
 	for _, key := range keys {
 		if len(key) < 8 {
 			return nil, fmt.Errorf("an API key has %d characters (use at least 8)", len(key))

@@ -113,6 +113,7 @@ func TestServeFlagsThatMakeNoSense(t *testing.T) {
 		{[]string{"--timeout", "0s"}, "--timeout"}, {[]string{"--timeout=-1s"}, "--timeout"}, {[]string{"--max-queue", "0"}, "--max-queue"}, {[]string{"--queue-tokens", "0"}, "--queue-tokens"},
 		{[]string{"--cors-origin", "app.example"}, `"app.example" is no origin`}, {[]string{"--cors-origin", "https://a/"}, "is no origin"}, {[]string{"--hosts", "."}, "is no name of a host"},
 		{[]string{"--served-model-name", "a,b,a"}, `name "a" is empty or given twice`}, {[]string{"--api-key", "short"}, "use at least 8"},
+		{[]string{"--api-key="}, "hold no key"}, {[]string{"--api-key-file", os.DevNull}, "hold no key"},
 	}
 	for _, c := range cases {
 		got, _, err := parseLine(t, append([]string{"serve", "--load-dummy", "none.json"}, c.args...)...)
