@@ -37,7 +37,9 @@ func (f fields) thinking(t *chat.Thinking) {
 		o := fields{r}
 		Effort(r, "effort", t)
 		o.switched("enabled", t)
-		o.budget("max_tokens", t)
+		if o.budget("max_tokens", t); t.On == nil && t.Budget != nil { // it asks for thoughts there
+			t.On = new(true)
+		}
 	}
 	for _, name := range budgets {
 		f.budget(name, t)

@@ -30,6 +30,7 @@ func TestThinking(t *testing.T) {
 		{`,"thinking":{"type":"enabled","budget_tokens":1024}`, "true  1024"}, {`,"thinking":{"type":"disabled"}`, "false"}, {`,"thinking":{"type":"adaptive"}`, "-"},
 		{`,"reasoning_effort":"none"`, "false none"}, {`,"reasoning_effort":"low"`, "- low"},
 		{`,"reasoning":{"effort":"high"}`, "- high"}, {`,"reasoning":{"effort":"none"}`, "false none"}, {`,"reasoning":{"enabled":true,"max_tokens":9,"exclude":true,"summary":"auto"}`, "true  9"},
+		{`,"reasoning":{"max_tokens":9}`, "true  9"}, {`,"reasoning":{"max_tokens":9,"enabled":false}`, "false  9"}, {`,"reasoning":{"max_tokens":9,"effort":"none"}`, "false none 9"},
 		{`,"thinking_budget":5`, "-  5"}, {`,"thinking_token_budget":5`, "-  5"}, {`,"reasoning_budget":0`, "false"}, {`,"thinking_budget_tokens":-1`, "-"}, {`,"reasoning_budget":7,"thinking_budget":7`, "-  7"},
 		{`,"chat_template_kwargs":{"enable_thinking":false}`, "false"}, {`,"chat_template_kwargs":{"thinking":true,"reasoning_effort":"max","thinking_budget":3}`, "true max 3"},
 		{`,"enable_thinking":true,"chat_template_kwargs":{"enable_thinking":false}`, "false"},
