@@ -79,6 +79,11 @@ func (f *Fields) RefuseNames(ours string, names ...string) {
 	}
 }
 
+// RefuseThinking refuses what other APIs call the field that says how the model thinks.
+func (f *Fields) RefuseThinking(ours string, names ...string) {
+	f.RefuseNames(ours, append(names, "enable_thinking", "think", "thinking_budget", "thinking_token_budget", "reasoning_budget", "thinking_budget_tokens")...)
+}
+
 // LeftOut stands for what a tool gave that is no text. A tool may give an image at any time, and the conversation must go on.
 func LeftOut(kind string) string {
 	return "[" + Clip(kind, 40) + " left out: this model reads text only]"

@@ -153,7 +153,7 @@ func (g *Generator) Start(ctx context.Context, prompts []Prompt, o Options) (*St
 	for _, p := range prompts {
 		most := g.most(&p, &o)
 		s.usage.Prompt += len(p.Tokens)
-		p.Thinking = g.within(&p, &o)
+		p.Thinking = g.Within(&p, &o)
 		closes := g.close(&p, &o, most)
 		for choice := range o.Choices {
 			r := engine.Request{

@@ -21,8 +21,8 @@ func (g *Generator) Params(o *Options) sample.Params {
 	return o.Sampling.Over(g.Defaults)
 }
 
-// within tells whether a prompt ends within thoughts, so that the answer goes on with them.
-func (g *Generator) within(p *Prompt, o *Options) bool {
+// Within tells whether a prompt ends within thoughts, so that the answer goes on with them.
+func (g *Generator) Within(p *Prompt, o *Options) bool {
 	r := g.Formats.Reasoning
 	return p.Thinking || o.Chat && r != nil && chat.Prompt{Text: p.Text, Data: p.Data}.Within(r.Open, r.Close)
 }

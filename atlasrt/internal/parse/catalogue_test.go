@@ -193,9 +193,9 @@ func linear(t *testing.T, config Config, before, again string, size, piece int) 
 	steps, bytes := measure(size)
 	twice, twiceBytes := measure(2 * size)
 	if slack := 1000; twice > 2*steps+steps/5+slack || steps > mostSteps*(size+len(before)) {
-		t.Errorf("%q and %q again to %d bytes in pieces of %d: %d steps, and %d for twice the text", before, again, size, piece, steps, twice)
+		t.Errorf("%.100q and %.100q again to %d bytes in pieces of %d: %d steps, and %d for twice the text", before, again, size, piece, steps, twice)
 	}
 	if slack := 64 << 10; twiceBytes > 2*bytes+bytes/2+slack {
-		t.Errorf("%q and %q again to %d bytes in pieces of %d: %d bytes allocated, and %d for twice the text", before, again, size, piece, bytes, twiceBytes)
+		t.Errorf("%.100q and %.100q again to %d bytes in pieces of %d: %d bytes allocated, and %d for twice the text", before, again, size, piece, bytes, twiceBytes)
 	}
 }

@@ -1,6 +1,11 @@
 package parse
 
-import "github.com/atlas-inference/atlas/atlasrt/internal/chat"
+import (
+	"slices"
+	"testing"
+
+	"github.com/atlas-inference/atlas/atlasrt/internal/chat"
+)
 
 func hermesRecords() []record {
 	return []record{
@@ -62,5 +67,22 @@ func thinkRecords() []record {
 		{name: "spelled, though they are control tokens", marks: controlMarks, answer: "⟦<think>⟧a⟦</think>⟧", want: []chat.Event{text("<think>a</think>")}},
 		{name: "spelled within", marks: controlMarks, answer: "<think>a ⟦</think>⟧ b</think>c", want: []chat.Event{thought("a </think> b"), text("c")}},
 		{name: "a closer alone", answer: "a</think>b", want: []chat.Event{text("a</think>b")}},
+	}
+}
+
+// An answer that is cut within the mark that closes a call has nothing of the mark, however it comes.
+func TestCutCloser(t *testing.T) {
+	const answer = "<tool_call>{\"name\":\"f\"}\n</tool"
+	for cut := range len(answer) {
+		p := New(Config{Tools: FindTools("hermes"), AnyTool: true})
+		var got string
+		for _, events := range [][]chat.Event{slices.Clone(p.Push(answer[:cut])), slices.Clone(p.Push(answer[cut:])), p.End()} {
+			for _, e := range events {
+				got += e.Call.Name + e.Call.Arguments + e.Text
+			}
+		}
+		if p.Close(); got != "f{}" {
+			t.Errorf("cut at %d: got %q, want the call alone", cut, got)
+		}
 	}
 }

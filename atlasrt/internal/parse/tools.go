@@ -117,7 +117,7 @@ func (s *scanner) leave(called bool, ends ...string) {
 	case !called:
 		s.out.text(between)
 		return
-	case ended:
+	case ended || s.endsIn(ends):
 		return
 	}
 	solid := false
@@ -132,6 +132,17 @@ func (s *scanner) leave(called bool, ends ...string) {
 	if len(ends) > 0 && s.to(hand, ends...) {
 		s.out.part(blanks)
 	}
+}
+
+// endsIn tells whether the answer ends within one of some marks, and reads what there is of it.
+func (s *scanner) endsIn(marks []string) bool {
+	rest := s.text[s.at:]
+	begins := func(mark string) bool { return len(rest) < len(mark) && string(rest) == mark[:len(rest)] }
+	if !s.ended || len(rest) == 0 || !slices.ContainsFunc(marks, begins) {
+		return false
+	}
+	s.at = len(s.text)
+	return true
 }
 
 // to reads to one of the marks that end calls, and past it, or to one that begins another. It tells whether there was an end.

@@ -109,11 +109,12 @@ func (s *Server) detach(c *gin.Context, x *exchange, k *keeper) {
 	e := entryOf(c)
 	e.model, e.usage.Prompt = x.name, x.tokens()
 	answer := k.Answer(x.request, api.Head{ID: newID(""), Created: time.Now().Unix(), Model: x.name})
-	queued := k.answer.Shown(responses.StatusQueued)
+	queued, later := k.answer.Shown(responses.StatusQueued), e.record.later(c, e)
 	work := func() {
 		defer end()
 		defer stream.Close()
 		s.work(ctx, x, k, answer, stream)
+		s.config.Dump.answered(later, k.answer.Body())
 	}
 	if !s.jobs.start(job{k.owner, k.answer.ID()}, stop, work) {
 		stream.Close()

@@ -48,6 +48,22 @@ func TestBackground(t *testing.T) {
 	}
 }
 
+// The dump has what the client is told at once, and the answer when it is there.
+func TestDumpOfBackground(t *testing.T) {
+	d, path := openDump(t)
+	r := talking(t, answers("later"), func(c *Config) { c.Dump = d })
+	made := object(t, r.post("/v1/responses", ask(`"u"`, inBackground)).body)
+	settled(t, r, at(made, "id"))
+	r.server.jobs.end()
+	if err := d.Close(); err != nil {
+		t.Fatal(err)
+	}
+	lines := dumped(t, path)[1:]
+	if len(lines) != 2 || at(lines[0], "answer", "status") != "queued" || at(lines[1], "answer", "output", 0, "content", 0, "text") != "later" || at(lines[1], "request", "input") != "u" || at(lines[0], "id") != at(lines[1], "id") {
+		t.Errorf("got %v", lines)
+	}
+}
+
 // A response in the background ends when it is cancelled or deleted, and nobody goes on from it before.
 func TestBackgroundCancel(t *testing.T) {
 	r := talking(t, func(string) reply { return reply{text: "never done", wait: time.Hour} }, nil)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"os"
 	"strings"
 	"sync"
@@ -119,14 +120,44 @@ func (r *record) sent(piece []byte) {
 	r.answer = append(r.answer, piece[:min(len(piece), room)]...)
 }
 
-// end hands a record to the writer, or drops it.
+// end hands the record of a request to the writer.
 func (d *Dump) end(c *gin.Context, e *entry) {
 	r := e.record
 	if r == nil {
 		return
 	}
-	r.id, r.route, r.model, r.status = c.Writer.Header().Get(requestID), c.FullPath(), e.model, c.Writer.Status()
-	r.stream, r.took = c.Writer.Header().Get("Content-Type") == eventType, time.Since(r.time)
+	r.name(c, e)
+	r.status, r.stream = c.Writer.Status(), c.Writer.Header().Get("Content-Type") == eventType
+	d.put(r)
+}
+
+// name says which request a record is of.
+func (r *record) name(c *gin.Context, e *entry) {
+	r.id, r.route, r.model = c.Writer.Header().Get(requestID), c.FullPath(), e.model
+}
+
+// later is a further record of a request, whose answer goes on when the client has been told that it waits.
+func (r *record) later(c *gin.Context, e *entry) *record {
+	if r == nil {
+		return nil
+	}
+	next := &record{time: r.time, asked: r.asked, cut: r.cut}
+	next.name(c, e)
+	return next
+}
+
+// answered hands the record of a whole answer to the writer.
+func (d *Dump) answered(r *record, answer []byte) {
+	if r != nil {
+		r.status = http.StatusOK
+		r.sent(answer)
+		d.put(r)
+	}
+}
+
+// put hands a record to the writer, or drops it.
+func (d *Dump) put(r *record) {
+	r.took = time.Since(r.time)
 	size := r.size()
 	if d.held.Add(size) > dumpHeldBytes {
 		d.held.Add(-size)

@@ -32,7 +32,7 @@ func TestNearRoutes(t *testing.T) {
 	cases := []struct{ path, near string }{
 		{"/v1/chat/completion", "/v1/chat/completions"}, {"/v1/chat/complétions", "/v1/chat/completions"}, {"/api/v1/chat/completions", "/v1/chat/completions"},
 		{"/V1/Chat/Completions", "/v1/chat/completions"}, {"/v1/v1/models", "/v1/models"}, {"/openai/chat/completions", "/chat/completions"},
-		{"/v1/completion", "/v1/completions"}, {"/v1", "/v1/chat/completions"}, {"/v1/chat", "/v1/chat/completions"}, {"/healthz", "/health"}, {"/v1/tokenize", "/tokenize"},
+		{"/v1/completion", "/v1/completions"}, {"/v1", "/v1/chat/completions"}, {"/v1/chat", "/v1/chat/completions"}, {"/healthz", "/health"}, {"/v2/tokenize", "/tokenize"},
 		{"/model", "/models"}, {"/nowhere", ""}, {"/api/tags", ""}, {"/" + strings.Repeat("x", 1000), ""}, {"/.", ""},
 	}
 	r := newRig(t, answering, nil)

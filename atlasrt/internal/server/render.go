@@ -29,9 +29,12 @@ func (s *Server) applyTemplate(c *gin.Context) {
 
 // shown are the prompts with their texts: those that came as tokens have none of their own.
 func (x *exchange) shown() []completion.Prompt {
+	g := x.model.Generator
 	for i := range x.prompts {
-		if p := &x.prompts[i]; p.Text == "" {
-			p.Text = x.model.Generator.Tokenizer.Decode(p.Tokens, false)
+		p := &x.prompts[i]
+		p.Thinking = g.Within(p, &x.request.Options)
+		if p.Text == "" {
+			p.Text = g.Tokenizer.Decode(p.Tokens, false)
 		}
 	}
 	return x.prompts

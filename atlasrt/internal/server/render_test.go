@@ -3,6 +3,9 @@ package server
 import (
 	"strings"
 	"testing"
+
+	"github.com/atlas-inference/atlas/atlasrt/internal/chat"
+	"github.com/atlas-inference/atlas/atlasrt/internal/parse"
 )
 
 // Prompts are shown as the engine would get them, and errors as the dialect's.
@@ -22,6 +25,7 @@ func TestRender(t *testing.T) {
 		{"/chat/completions/render", chat + `,"stream":true}`, 200, `"count":5`}, {"/render", chat + `,"temperature":0}`, 200, `"count":5`},
 		{"/v1/completions/render", `{"prompt":"ab"}`, 200, `{"prompt":"ab","tokens":[97,98],"count":2,"max_model_len":200,"thinking":false}`},
 		{"/v1/completions/render", `{"prompt":[[97],[98,257]]}`, 200, `[{"prompt":"a","tokens":[97],"count":1,"max_model_len":200,"thinking":false},{"prompt":"b<|user|>",`},
+		{"/v1/render", chat + `}`, 200, `"count":5`}, {"/v1/apply-template", chat + `}`, 200, `{"prompt":`}, {"/v1/tokenize", `{"prompt":"a"}`, 200, `"count":1`}, {"/v1/detokenize", `{"tokens":[97]}`, 200, `{"prompt":"a"`},
 		{"/apply-template", chat + `}`, 200, `{"prompt":"<|user|>aé<|assistant|>"}`},
 		{"/render", `{"messages":[{"role":"user","content":"` + strings.Repeat("x", 300) + `"}]}`, 200, `"count":302`}, // no room for an answer, but shown
 		{"/render", `{"messages":[{"role":"user","content":"` + strings.Repeat("x", 500) + `"}]}`, 400, "context_length_exceeded"},
@@ -61,6 +65,24 @@ func TestTokenizeReadsChats(t *testing.T) {
 	for _, c := range cases {
 		if got := r.post("/tokenize", c.request); got.status != c.status || !strings.Contains(got.body, c.want) {
 			t.Errorf("%s: %d %s, want %d %s", c.request, got.status, got.body, c.status, c.want)
+		}
+	}
+}
+
+// A prompt that ends within thoughts is shown as such.
+func TestRenderShowsThinking(t *testing.T) {
+	template, err := chat.ParseTemplate(`{% for m in messages %}{{ m.content }}{% endfor %}{% if enable_thinking %}<think>{% endif %}`, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := newRig(t, answering, func(c *Config) {
+		c.Model.Template = textTemplate{template, byteTokenizer(t)}
+		c.Model.Generator.Formats.Reasoning = parse.FindReasoning("think")
+	})
+	for _, on := range []string{"true", "false"} {
+		got := object(t, r.post("/render", `{"messages":[{"role":"user","content":"<think>"}],"enable_thinking":`+on+`}`).body)
+		if at(got, "thinking") != on {
+			t.Errorf("enable_thinking %s: %v", on, got)
 		}
 	}
 }

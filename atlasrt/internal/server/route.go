@@ -51,16 +51,16 @@ func table(c *Config) []route {
 		{get, "/v1/responses/:id/input_items", keyed, nil, (*Server).listInput},
 		{get, "/v1/models", keyed, nil, (*Server).listModels},
 		{get, "/v1/models/*id", keyed, nil, (*Server).showModel},
+		{post, "/v1/render", keyed, chat, renders(chat)},
+		{post, "/v1/apply-template", keyed, chat, (*Server).applyTemplate},
+		{post, "/v1/tokenize", keyed, nil, (*Server).tokenize},
+		{post, "/v1/detokenize", keyed, nil, (*Server).detokenize},
 	}
 	for _, r := range routes {
 		r.path = strings.TrimPrefix(r.path, "/v1")
 		routes = append(routes, r)
 	}
 	return append(routes, []route{
-		{post, "/render", keyed, chat, renders(chat)},
-		{post, "/apply-template", keyed, chat, (*Server).applyTemplate},
-		{post, "/tokenize", keyed, nil, (*Server).tokenize},
-		{post, "/detokenize", keyed, nil, (*Server).detokenize},
 		{get, "/health", probe, nil, (*Server).ready},
 		{get, "/readyz", probe, nil, (*Server).ready},
 		{get, "/ready", probe, nil, (*Server).ready},

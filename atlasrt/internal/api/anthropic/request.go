@@ -66,6 +66,7 @@ func (d *decoder) foreign() {
 	d.RefuseOfChats("n", "logit_bias", "logprobs", "response_format", "functions", "function_call", "reasoning_effort")
 	d.RefuseNames("stop_sequences", "stop")
 	d.RefuseNames("max_tokens", "max_completion_tokens", "max_output_tokens")
+	d.RefuseThinking("thinking")
 	d.RefuseForeign()
 }
 

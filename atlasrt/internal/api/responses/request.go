@@ -206,6 +206,7 @@ func unhonoured(f *api.Fields) {
 	f.Refuse("chat_template_kwargs", api.EmptyObject)
 	f.RefuseOfChats("messages", "n", "stop", "logit_bias", "logprobs", "response_format", "functions", "function_call", "reasoning_effort")
 	f.RefuseNames("max_output_tokens", "max_tokens", "max_completion_tokens")
+	f.RefuseThinking("reasoning", "thinking")
 	f.RefuseForeign()
 }
 
