@@ -32,7 +32,7 @@ type parseCommand struct {
 // Validate implements kong's check.
 func (c *parseCommand) Validate() error {
 	if c.Model == "" && c.LoadDummy == "" && c.ToolCallParser == "auto" && c.ReasoningParser == "auto" {
-		return errors.New("give --model, or say with --tool-call-parser and --reasoning-parser how the text is to be read")
+		return errors.New("give --text, and --model, or say with --tool-call-parser and --reasoning-parser how the text is to be read")
 	}
 	if c.Tokenizer != "" && (c.Model != "" || c.LoadDummy != "") {
 		return errors.New("--tokenizer goes without --model, which has a tokenizer")

@@ -103,12 +103,12 @@ func TestParseFlagsThatMakeNoSense(t *testing.T) {
 		tools string
 		want  string
 	}{
-		{[]string{"--text", some}, "", "give --model, or say with --tool-call-parser and --reasoning-parser"},
+		{[]string{"--text", some}, "", "give --text, and --model, or say with --tool-call-parser and --reasoning-parser"},
 		{[]string{"--tool-call-parser=hermes"}, "", "missing flags: --text=FILE"},
 		{[]string{"--tool-call-parser=hermes", "--text", folder + "/none"}, "", "--text: "},
 		{[]string{"--model=x", "--tokenizer", some, "--text", some}, "", "--tokenizer goes without --model"},
 		{[]string{"--tool-call-parser=hermes", "--tokenizer", some, "--text", some}, "", "tokenizer"},
-		{[]string{"--tool-call-parser=hermes", "--text", some}, "{}", "must hold a JSON array of tools"},
+		{[]string{"--tool-call-parser=hermes", "--text", some}, "{}", "must hold a JSON array of one tool or more"},
 		{[]string{"--tool-call-parser=hermes", "--text", some}, "[", "--tools: "},
 		{[]string{"--tool-call-parser=hermes", "--text", some}, `[{"name": "a"}, {"type": "function", "function": {}}]`, "tool 1 has no name"},
 	}

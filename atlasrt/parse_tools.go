@@ -23,7 +23,7 @@ func (c *parseCommand) tools() ([]chat.Tool, error) {
 	}
 	list, ok := tree.(jsontree.Array)
 	if !ok || len(list) == 0 {
-		return nil, fmt.Errorf("--tools: %s must hold a JSON array of tools", c.Tools)
+		return nil, fmt.Errorf("--tools: %s must hold a JSON array of one tool or more", c.Tools)
 	}
 	tools := make([]chat.Tool, len(list))
 	for i, value := range list {

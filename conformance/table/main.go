@@ -93,9 +93,12 @@ func (t *table) String() string {
 	var b strings.Builder
 	b.WriteString(`# Clients
 
-What clients do with this server, each feature with the checks that passed of all that there are. ` + "`make clients`" + ` runs them and writes this
-file: nothing here is written by hand. The server is the real one, but for its model, which follows a script (conformance/scripts.json).
-Sessions are requests as an agent sends them, with its headers and its oddities; all others are the clients themselves, from their registries.
+What clients do with this server: the checks that passed, of all that there are. ` + "`make clients`" + ` runs the checks and writes this file.
+The server is the real one. Only its model is not: it writes what a script says (conformance/scripts.json).
+
+Most lines are the clients themselves, from their registries. A session is what an agent sends, written after its documented
+behaviour: its headers, its probes, its odd inputs. *Tokens* is counting them before a request, *probes* are requests that an agent
+makes to see what is there, *odd input* is what is valid and rare.
 
 `)
 	b.WriteString("| Client | " + strings.Join(columns(), " | ") + " |\n|---" + strings.Repeat("|---", len(columns())) + "|\n")

@@ -52,7 +52,7 @@ func (f fields) message() chat.Message {
 		m.Content = chat.Content{Text: refusal}
 	}
 	if m.Content.Null && !(m.Role == "assistant" && (len(m.ToolCalls) > 0 || m.Reasoning != "")) {
-		f.Invalid("content", "is required, but for an assistant's with tool_calls")
+		f.Invalid("content", "is required: only a message of the assistant with tool_calls may go without")
 	}
 	for key, value := range f.Rest() {
 		if m.Extra == nil {
