@@ -78,7 +78,7 @@ func (a *answer) finish(engines engine.Finish) (finish chat.Finish) {
 		}
 	}
 	if finish != "" && a.parser != nil {
-		a.add(a.parser.End())
+		a.add(a.parser.End(engines == engine.FinishStop && a.matcher.found == ""))
 		if finish == chat.FinishStop && a.matcher.found == "" && a.parser.Calls() > 0 {
 			finish = chat.FinishToolCalls
 		}

@@ -186,7 +186,7 @@ func linear(t *testing.T, config Config, before, again string, size, piece int) 
 		for at := 0; at < len(answer); at += piece {
 			p.Push(answer[at:min(at+piece, len(answer))])
 		}
-		p.End()
+		p.End(false)
 		runtime.ReadMemStats(&to)
 		return p.Steps(), int(to.TotalAlloc - from.TotalAlloc)
 	}

@@ -76,13 +76,37 @@ func TestCutCloser(t *testing.T) {
 	for cut := range len(answer) {
 		p := New(Config{Tools: FindTools("hermes"), AnyTool: true})
 		var got string
-		for _, events := range [][]chat.Event{slices.Clone(p.Push(answer[:cut])), slices.Clone(p.Push(answer[cut:])), p.End()} {
+		for _, events := range [][]chat.Event{slices.Clone(p.Push(answer[:cut])), slices.Clone(p.Push(answer[cut:])), p.End(false)} {
 			for _, e := range events {
 				got += e.Call.Name + e.Call.Arguments + e.Text
 			}
 		}
 		if p.Close(); got != "f{}" {
 			t.Errorf("cut at %d: got %q, want the call alone", cut, got)
+		}
+	}
+}
+
+// A model that ends its turn before the arguments of a call gave none; where it was cut they are missing.
+func TestEndOfACall(t *testing.T) {
+	cases := []struct {
+		answer     string
+		whole, cut string
+	}{
+		{`<tool_call>{"name":"f", "arg`, "f{}", "f"}, {`<tool_call>{"name":"f"}`, "f{}", "f{}"}, {`<tool_call>{"name":"f","arguments":{"a`, `f{"a`, `f{"a`},
+		{`<tool_call>{"name":"f" "a"</tool_call> b`, `f"a"b`, `f"a"b`}, {`<tool_call>{"name":"f"</tool_call> b`, "fb", "fb"}, {"a", "a", "a"},
+	}
+	for _, c := range cases {
+		for _, whole := range []bool{true, false} {
+			want := map[bool]string{true: c.whole, false: c.cut}[whole]
+			p := New(Config{Tools: FindTools("hermes"), AnyTool: true})
+			got := ""
+			for _, e := range append(slices.Clone(p.Push(c.answer)), p.End(whole)...) {
+				got += e.Call.Name + e.Call.Arguments + e.Text
+			}
+			if p.Close(); got != want {
+				t.Errorf("%s, whole %v: got %q, want %q", c.answer, whole, got, want)
+			}
 		}
 	}
 }

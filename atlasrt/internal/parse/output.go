@@ -13,7 +13,7 @@ type output struct {
 	tail     []byte       // text of the last event
 	thinking bool
 	calls    int  // that have begun
-	empty    bool // the last call has no arguments yet
+	empty    bool // a call came last, and has no arguments yet
 	over     bool // nothing more is taken
 
 	held  []byte // white space that may be left out
@@ -97,6 +97,8 @@ func (o *output) add(kind chat.EventKind, text string) {
 		e := chat.Event{Kind: kind}
 		if kind == chat.EventToolCall {
 			e.Call.Index = o.calls - 1
+		} else {
+			o.empty = false // what follows is not the call's
 		}
 		o.begin(e)
 	}

@@ -107,10 +107,14 @@ func (p *Parser) take(text string) []chat.Event {
 	return p.out.take()
 }
 
-// End gives the events that become certain as nothing more comes.
-func (p *Parser) End() []chat.Event {
+// End gives the events that become certain as nothing more comes. whole tells that the model ended its turn there, and nothing cut it:
+// a call without arguments then has an empty object of them.
+func (p *Parser) End(whole bool) []chat.Event {
 	p.feed.end()
 	p.out.release()
+	if whole && p.out.empty {
+		p.out.arguments("{}")
+	}
 	return p.out.take()
 }
 

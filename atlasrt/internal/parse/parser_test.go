@@ -63,7 +63,7 @@ func TestGoroutines(t *testing.T) {
 	}
 	for i, p := range open {
 		if i%2 == 0 {
-			p.End()
+			p.End(false)
 		}
 		p.Close()
 		p.Close()

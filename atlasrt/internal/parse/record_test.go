@@ -164,7 +164,7 @@ func read(c Config, answer []atom, cuts ...int) (events []chat.Event, steps int)
 		l.give(p, answer[from:to])
 		from = to
 	}
-	l.hear(p.End())
+	l.hear(p.End(false))
 	return l.events, p.Steps()
 }
 
