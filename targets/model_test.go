@@ -123,7 +123,7 @@ func TestModelProblems(t *testing.T) {
 		{head + "[thinking]\nbudget=-1", "targets/models/a.toml:6: budget is -1, want 0 to"},
 		{head + "[thinking]\nreasoning='thnik'", `targets/models/a.toml:6: thinking.reasoning is "thnik", want one of think, mistral, gemma, none`},
 		{head + "[tools]\nformat='none'", ""},
-		{head + "[tools]\nformat='xml'", `targets/models/a.toml:6: tools.format is "xml", want one of hermes, qwen3_coder, nemotron, mistral, gemma4, minimax, llama3_json, json, none`},
+		{head + "[tools]\nformat='xml'", `targets/models/a.toml:6: tools.format is "xml", want one of hermes, qwen3_coder, nemotron, minimax, mistral, gemma4, llama3_json, json, none`},
 		{head + "[plain]\ntop_p=2.0", "targets/models/a.toml:6: top_p is 2, want 0.01 to 1"},
 		{head + "[sampling]\npresence_penalty=-3.0", "targets/models/a.toml:6: presence_penalty is -3, want -2 to 2"},
 		{"end=['']\n" + head, "targets/models/a.toml:1: a text of end is empty"},
