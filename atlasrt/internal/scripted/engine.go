@@ -18,13 +18,13 @@ type scripted struct {
 	book  *book
 	vocab int32
 
-	running, waiting atomic.Int64
-	blocks           atomic.Int64 // that running requests hold
-	generated        atomic.Uint64
-	finished         atomic.Uint64
-	cancelled        atomic.Uint64
-	draining         atomic.Bool
-	cache            cache
+	running   atomic.Int64
+	blocks    atomic.Int64 // that running requests hold
+	generated atomic.Uint64
+	finished  atomic.Uint64
+	cancelled atomic.Uint64
+	draining  atomic.Bool
+	cache     cache
 }
 
 // Blocks of the cache that the engine pretends to have.
