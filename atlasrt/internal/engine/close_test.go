@@ -76,27 +76,12 @@ func TestT060ThoughtsAreClosed(t *testing.T) {
 		if i%6 == 5 {
 			q.MinTokens, q.End = 10, random(r, 4)
 		}
-		if i%6 == 4 { // whose logits are read
-			q.LogProbs = 1
+		if i%6 == 4 { // whose logits are read: no step goes ahead until it ends
+			q.LogProbs, q.MaxTokens = 1, 12
 		}
 		requests = append(requests, q)
 	}
-	cases := []struct {
-		name   string
-		change func(*Config, *fixture)
-		check  func(*testing.T, *fixture)
-	}{
-		{"batched", nil, nil},
-		{"one at a time", func(c *Config, _ *fixture) { c.MaxSequences = 1 }, nil},
-		{"no room", func(c *Config, _ *fixture) { c.Blocks = 40 }, preempted},
-		{"ahead", func(c *Config, f *fixture) { c.Device, c.Graphs = f.ahead, GraphsFullAndPiecewise }, nil},
-		{"ahead, one at a time", func(c *Config, f *fixture) { c.Device, c.MaxSequences = f.ahead, 1 }, nil},
-		{"ahead, no room, chunks of 3", func(c *Config, f *fixture) { c.Device, c.Blocks, c.ChunkTokens = f.ahead, 40, 3 }, preempted},
-		{"ahead, slow", func(c *Config, f *fixture) { c.Device, f.device.slow = f.ahead, true }, nil},
-		{"ahead, slow, in pieces", func(c *Config, f *fixture) { c.Device, f.device.slow, c.Graphs = f.ahead, true, GraphsPiecewise }, nil},
-		{"overlap is off", func(c *Config, f *fixture) { c.Device, c.NoOverlap = f.ahead, true }, nil},
-	}
-	for _, test := range cases {
+	for _, test := range circumstances() {
 		t.Run(test.name, func(t *testing.T) {
 			f := newFixture(t, test.change)
 			var inboxes []*Inbox

@@ -196,6 +196,19 @@ func TestTokensDoNotDependOnCircumstances(t *testing.T) {
 	}
 }
 
+func recorded(t *testing.T, f *fixture) {
+	if s := f.Stats(); s.ReplayedFull == 0 || s.GraphFallbacks != 0 {
+		t.Errorf("no step was replayed: %+v", s)
+	}
+}
+
+// goneAhead says that steps which edit logits were queued behind others as well.
+func goneAhead(t *testing.T, f *fixture) {
+	if recorded(t, f); f.ahead.most != 2 {
+		t.Errorf("at most %d steps were in flight, want 2", f.ahead.most)
+	}
+}
+
 func preempted(t *testing.T, f *fixture) {
 	if f.Stats().Preemptions == 0 {
 		t.Error("nothing was preempted: the test does not test")
@@ -229,36 +242,7 @@ func TestDraws(t *testing.T) {
 		}
 		requests = append(requests, q)
 	}
-	recorded := func(t *testing.T, f *fixture) {
-		if s := f.Stats(); s.ReplayedFull == 0 || s.GraphFallbacks != 0 {
-			t.Errorf("no step was replayed: %+v", s)
-		}
-	}
-	// Steps that edit logits are queued behind others as well.
-	ahead := func(t *testing.T, f *fixture) {
-		if recorded(t, f); f.ahead.most != 2 {
-			t.Errorf("at most %d steps were in flight, want 2", f.ahead.most)
-		}
-	}
-	cases := []struct {
-		name   string
-		change func(*Config, *fixture)
-		check  func(*testing.T, *fixture)
-	}{
-		{"queued", nil, nil},
-		{"one at a time", func(c *Config, _ *fixture) { c.MaxSequences = 1 }, nil},
-		{"recorded", func(c *Config, f *fixture) { c.Device = f.graphs }, recorded},
-		{"no room", func(c *Config, _ *fixture) { c.Blocks = 40 }, preempted},
-		{"ahead", func(c *Config, f *fixture) { c.Device, c.Graphs = f.ahead, GraphsFullAndPiecewise }, ahead},
-		{"ahead, one at a time", func(c *Config, f *fixture) { c.Device, c.MaxSequences = f.ahead, 1 }, ahead},
-		{"ahead, no room, chunks of 3", func(c *Config, f *fixture) { c.Device, c.Blocks, c.ChunkTokens = f.ahead, 40, 3 }, preempted},
-		{"ahead, all recorded", func(c *Config, f *fixture) { c.Device, c.Graphs = f.ahead, GraphsFull }, ahead},
-		{"ahead, in pieces", func(c *Config, f *fixture) { c.Device, c.Graphs = f.ahead, GraphsPiecewise }, nil},
-		{"ahead, slow", func(c *Config, f *fixture) { c.Device, f.device.slow = f.ahead, true }, ahead},
-		{"ahead, slow, not recorded", func(c *Config, f *fixture) { c.Device, f.device.slow, c.Graphs = f.ahead, true, GraphsNone }, nil},
-		{"overlap is off", func(c *Config, f *fixture) { c.Device, c.NoOverlap = f.ahead, true }, recorded},
-	}
-	for _, test := range cases {
+	for _, test := range circumstances() {
 		t.Run(test.name, func(t *testing.T) {
 			f := newFixture(t, test.change)
 			var inboxes []*Inbox
@@ -347,5 +331,30 @@ func TestCachedTokensAreReported(t *testing.T) {
 	}
 	if s := f.Stats(); s.PrefixHits != 40 || s.PrefixQueries != 84 || s.PromptTokens != 84 || s.GeneratedTokens != 8 || s.Finished != 4 {
 		t.Errorf("stats: %+v", s)
+	}
+}
+
+// circumstance is what a request's tokens must not depend on.
+type circumstance struct {
+	name   string
+	change func(*Config, *fixture)    // of the engine
+	check  func(*testing.T, *fixture) // that it came about; nil: nothing tells
+}
+
+func circumstances() []circumstance {
+	return []circumstance{
+		{"queued", nil, nil},
+		{"one at a time", func(c *Config, _ *fixture) { c.MaxSequences = 1 }, nil},
+		{"recorded", func(c *Config, f *fixture) { c.Device = f.graphs }, recorded},
+		{"no room", func(c *Config, _ *fixture) { c.Blocks = 40 }, preempted},
+		{"ahead", func(c *Config, f *fixture) { c.Device, c.Graphs = f.ahead, GraphsFullAndPiecewise }, goneAhead},
+		{"ahead, one at a time", func(c *Config, f *fixture) { c.Device, c.MaxSequences = f.ahead, 1 }, goneAhead},
+		{"ahead, no room, chunks of 3", func(c *Config, f *fixture) { c.Device, c.Blocks, c.ChunkTokens = f.ahead, 40, 3 }, preempted},
+		{"ahead, all recorded", func(c *Config, f *fixture) { c.Device, c.Graphs = f.ahead, GraphsFull }, goneAhead},
+		{"ahead, in pieces", func(c *Config, f *fixture) { c.Device, c.Graphs = f.ahead, GraphsPiecewise }, nil},
+		{"ahead, slow", func(c *Config, f *fixture) { c.Device, f.device.slow = f.ahead, true }, goneAhead},
+		{"ahead, slow, not recorded", func(c *Config, f *fixture) { c.Device, f.device.slow, c.Graphs = f.ahead, true, GraphsNone }, nil},
+		{"overlap is off", func(c *Config, f *fixture) { c.Device, c.NoOverlap = f.ahead, true }, recorded},
+		{"ahead, slow, in pieces", func(c *Config, f *fixture) { c.Device, f.device.slow, c.Graphs = f.ahead, true, GraphsPiecewise }, nil},
 	}
 }
