@@ -10,6 +10,7 @@ import (
 	"github.com/atlas-inference/atlas/atlasrt/internal/instance"
 	"github.com/atlas-inference/atlas/atlasrt/internal/weights"
 	"github.com/atlas-inference/atlas/atlasrt/internal/weights/tensor"
+	"github.com/atlas-inference/atlas/atlasrt/model"
 	"github.com/atlas-inference/atlas/internal/table"
 )
 
@@ -109,12 +110,23 @@ func isScale(name string) bool {
 	return strings.HasSuffix(last, "_scale") || strings.HasSuffix(last, "_scale_inv") || strings.HasSuffix(last, "_scale_2")
 }
 
+// layers says how many layers keep something, and what of which kind.
 func layers(p *instance.Prepared) string {
-	kv := p.Layout.KV
-	if len(kv) == 0 {
-		return "none"
+	attention, recurrent := 0, 0
+	for _, kept := range p.Layout.Memory {
+		if kept.Kind == model.PerToken {
+			attention++
+		} else {
+			recurrent++
+		}
 	}
-	return fmt.Sprintf("%d, with %d key-value heads of %d", len(kv), kv[0].Heads, kv[0].HeadDim)
+	switch {
+	case attention+recurrent == 0:
+		return "none"
+	case recurrent == 0:
+		return fmt.Sprintf("%d of attention", attention)
+	}
+	return fmt.Sprintf("%d: %d of attention, %d with a state", attention+recurrent, attention, recurrent)
 }
 
 // speak adds how the model reads and writes.

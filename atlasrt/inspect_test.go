@@ -66,7 +66,7 @@ func TestSummary(t *testing.T) {
 		t.Fatal(err)
 	}
 	// The parameters: embedding and head 2·64·32, per layer 4·32·32 + 3·32·32 + 2·32, the last norm 32.
-	for _, want := range []string{"tiny", "llama", "BF16 ", "(25824)", "none", "64 tokens", "3, with 1 key-value heads of 32", "--memory", "yes, 64 sequences of 64 tokens"} {
+	for _, want := range []string{"tiny", "llama", "BF16 ", "(25824)", "none", "64 tokens", "3 of attention", "--memory", "yes, 64 sequences of 64 tokens"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("got %s, want %q in it", out.String(), want)
 		}

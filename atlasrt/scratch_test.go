@@ -146,7 +146,7 @@ func fits(t *testing.T, target *instance.Target, options dummy.Options, heads [3
 	upTo := func(most int) int32 { return 1 + random.Int32N(int32(most)) }
 	for range 3000 {
 		seqs := upTo(sequences)
-		in := &model.Inputs{Rows: seqs, Seqs: seqs, Outputs: seqs, MaxBlocks: upTo(context / p.Sizes.BlockSize), BlockSize: int32(p.Sizes.BlockSize), KVType: op.BF16, Cache: make([]model.Cache, 1)}
+		in := &model.Inputs{Rows: seqs, Seqs: seqs, Outputs: seqs, MaxBlocks: upTo(context / p.Sizes.BlockSize), BlockSize: int32(p.Sizes.BlockSize), KVType: op.BF16, Memory: [][]op.Ptr{{0, 0}}}
 		in.Blocks = in.Seqs * in.MaxBlocks
 		switch random.IntN(3) {
 		case 0:

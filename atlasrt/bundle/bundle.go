@@ -15,6 +15,7 @@ import (
 type Set interface {
 	op.Core
 	op.Attention
+	op.Recurrent
 	op.MoE
 	op.Fused
 	op.Sampler

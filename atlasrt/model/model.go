@@ -15,47 +15,74 @@ type Model interface {
 	Forward(q op.Stream, in *Inputs)
 }
 
-// Layout is what a model keeps per token, and the largest token id and position that it knows.
+// Layout is what a model keeps between steps, and the largest token id and position that it knows.
 type Layout struct {
-	KV         []KV  // one per layer that keeps keys and values
-	Vocab      int32 // token ids, from 0
-	MaxContext int32 // positions, from 0: the longest sequence
+	Memory     []Memory // of each layer that keeps something
+	Vocab      int32    // token ids, from 0
+	MaxContext int32    // positions, from 0: the longest sequence
 }
 
-// KV is what one layer keeps per token: Heads keys and as many values, of HeadDim elements each.
-type KV struct{ Heads, HeadDim int32 }
+// Memory is what one layer keeps: arrays of one kind.
+type Memory struct {
+	Kind   Kind
+	Arrays []Array
+}
+
+// Kind is what memory belongs to, and so who keeps its books.
+type Kind int
+
+// Kinds.
+const (
+	PerToken    Kind = iota // each token of a sequence has its own: an array is [Blocks,…,BlockSize,…]
+	PerSequence             // each sequence has one: an array is [Slots,…]
+)
+
+// Array is so many elements for each token, or for each sequence.
+type Array struct {
+	Elements int64
+	Type     op.DType // 0: that of Inputs.KVType
+}
+
+// KeysAndValues is the memory of attention: heads keys of each token, and as many values, of headDim elements each.
+func KeysAndValues(heads, headDim int32) Memory {
+	each := Array{Elements: int64(heads) * int64(headDim)}
+	return Memory{Kind: PerToken, Arrays: []Array{each, each}}
+}
 
 // Inputs is one step. Every Ptr is device memory that the engine owns. The integers are sizes of the arrays, which may be larger than
 // what a step uses: rows and sequences that are left over are padding.
 //
 // Rows of prompts, of chunks of prompts and of decoding sequences are one batch: see op.PagedAttention for Starts, Lengths and Tables,
-// and op.RotaryCache for Slots.
+// op.RotaryCache for Slots, and op.Recurrent for States (there Slot), Drafts and Accepted.
 type Inputs struct {
-	Tokens    op.Ptr   // i32 [Rows]: token ids
-	Positions op.Ptr   // i32 [1,Rows]: of each token in its sequence, from 0
-	Slots     op.Ptr   // i32 [Rows]: where in the cache a row's key and value go; negative: nowhere
-	Starts    op.Ptr   // i32 [Seqs+1]: sequence s has rows Starts[s] to Starts[s+1]-1
-	Lengths   op.Ptr   // i32 [Seqs]: tokens of each sequence so far, this step's included
-	Tables    op.Ptr   // i32 [Seqs,MaxBlocks]: the blocks of the cache that hold each sequence
-	Index     op.Ptr   // i32 [Outputs]: the rows whose logits are wanted
-	Logits    op.Ptr   // f32 [Outputs,Vocab], written by Forward
-	Cache     []Cache  // one per entry of Layout.KV
-	Rows      int32    // tokens of the step
-	Seqs      int32    // sequences of the step
-	Outputs   int32    // rows whose logits are wanted
-	MaxBlocks int32    // blocks that a row of Tables has room for
-	Blocks    int32    // blocks of the whole cache
-	BlockSize int32    // tokens of a block
-	KVType    op.DType // element type of the cache
+	Tokens     op.Ptr     // i32 [Rows]: token ids
+	Positions  op.Ptr     // i32 [1,Rows]: of each token in its sequence, from 0
+	Slots      op.Ptr     // i32 [Rows]: where in the cache a row's key and value go; negative: nowhere
+	Starts     op.Ptr     // i32 [Seqs+1]: sequence s has rows Starts[s] to Starts[s+1]-1
+	Lengths    op.Ptr     // i32 [Seqs]: tokens of each sequence so far, this step's included
+	Tables     op.Ptr     // i32 [Seqs,MaxBlocks]: the blocks of the cache that hold each sequence
+	States     op.Ptr     // i32 [Seqs]: the slot of each sequence; negative: none. Zero where no layer keeps anything per sequence
+	Drafts     op.Ptr     // i32 [Seqs]: how many of a sequence's last rows are drafts; zero where none are
+	Accepted   op.Ptr     // i32 [Seqs]: how many drafts of the sequence's step before were right; zero where there were none
+	Index      op.Ptr     // i32 [Outputs]: the rows whose logits are wanted
+	Logits     op.Ptr     // f32 [Outputs,Vocab], written by Forward
+	Memory     [][]op.Ptr // the arrays of each entry of Layout.Memory
+	Rows       int32      // tokens of the step
+	Seqs       int32      // sequences of the step
+	Outputs    int32      // rows whose logits are wanted
+	MaxBlocks  int32      // blocks that a row of Tables has room for
+	Blocks     int32      // blocks of the whole cache
+	BlockSize  int32      // tokens of a block
+	StateSlots int32      // slots of the memory that sequences have
+	KVType     op.DType   // element type of the cache
 }
-
-// Cache is where one layer's keys and values lie: each [Blocks,KVHeads,BlockSize,HeadDim] of Inputs.KVType.
-type Cache struct{ K, V op.Ptr }
 
 // Source places the weights of a model on its device. Errors are kept and reported together when loading ends, so that a family's
 // weights read as a table. A family's constructor runs twice, over two sources: the first only counts bytes, and its addresses are not
 // valid; the second places the weights.
 type Source interface {
+	// Has tells whether the checkpoint has a tensor.
+	Has(name string) bool
 	// Scheme is how a matrix will be stored once it is loaded.
 	Scheme(name string) op.Scheme
 	// Matrix stacks the rows of tensors of one scheme, each [Rows,cols], into one weight.
@@ -64,8 +91,8 @@ type Source interface {
 	Experts(count, cols int32, parts func(e int32) []Part) op.Weight
 	// Vector places tensors one after the other as f32.
 	Vector(parts ...Part) op.Ptr
-	// Values reads an optional tensor of n elements; nil where the checkpoint has none.
-	Values(name string, n int32) []float32
+	// Values reads a tensor of a shape. A counting pass reads nothing and gives zeros.
+	Values(name string, shape ...int32) []float32
 	// Floats places computed values as f32.
 	Floats(values []float32) op.Ptr
 	// Buffer takes memory for activations. Its contents are not defined.
@@ -74,12 +101,18 @@ type Source interface {
 
 // Part is a tensor that gives Rows rows to a matrix, or Rows elements to a vector.
 type Part struct {
-	Name string // in the checkpoint, by HuggingFace's names
-	Rows int32
+	Name string  // in the checkpoint, by HuggingFace's names
+	Rows int32   // that it gives
+	Plus float32 // is added to each element of a vector
+	From Pattern // which rows; zero: all
 }
+
+// Pattern chooses rows of a tensor: of every Every rows those from First to First+Each-1. The tensor has Every/Each as many rows as it gives.
+type Pattern struct{ First, Each, Every int32 }
 
 // Limits is what a model's buffers are made for.
 type Limits struct {
 	Rows        int32    // most rows in one step
+	Drafts      int32    // most drafts of one sequence in a step
 	Activations op.DType // the element type that the kernel set calls act
 }

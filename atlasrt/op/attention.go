@@ -5,6 +5,7 @@ type Attention interface {
 	RotaryAngles(Stream, RotaryAngles)
 	RotaryCache(Stream, RotaryCache)
 	PagedAttention(Stream, PagedAttention)
+	SigmoidGate(Stream, SigmoidGate)
 }
 
 // RotaryAngles makes the table of cosines and sines that RotaryCache reads. For frequency j of row r the angle is
@@ -41,7 +42,7 @@ const (
 // and keys are rotated in place. Key and value are written to the cache slot Slots[r] = block·BlockSize + offset; a negative slot writes
 // nothing.
 type RotaryCache struct {
-	QKV       Ptr   `atlas:"inout act [Rows,(Heads+2*KVHeads)*HeadDim]"`
+	QKV       Ptr   `atlas:"inout act [Rows:QKVPitch,(Heads+2*KVHeads)*HeadDim]"`
 	K         Ptr   `atlas:"inout KVType [Blocks,KVHeads,BlockSize,HeadDim]"`
 	V         Ptr   `atlas:"inout KVType [Blocks,KVHeads,BlockSize,HeadDim]"`
 	Angles    Ptr   `atlas:"in f32 [Rows,2*Pairs]"`
@@ -49,6 +50,7 @@ type RotaryCache struct {
 	QNorm     Ptr   `atlas:"in? f32 [HeadDim]"`
 	KNorm     Ptr   `atlas:"in? f32 [HeadDim]"`
 	Rows      int32 `atlas:"step"`
+	QKVPitch  int32
 	Heads     int32
 	KVHeads   int32
 	HeadDim   int32
@@ -58,6 +60,7 @@ type RotaryCache struct {
 	Pairing   Pairing
 	KVType    DType
 	Eps       float32
+	_         int32
 }
 
 // PagedAttention attends over the cached keys of each row's own sequence, the row's own key included.
@@ -87,4 +90,15 @@ type PagedAttention struct {
 	Window    int32
 	KVType    DType
 	Scale     float32
+}
+
+// SigmoidGate is the output gate of attention: Out[r,c] = In[r,c]/(1+e^-Gate[r,c]). Out may be In.
+type SigmoidGate struct {
+	Out       Ptr   `atlas:"out act [Rows,Cols]"`
+	In        Ptr   `atlas:"in act [Rows,Cols]"`
+	Gate      Ptr   `atlas:"in act [Rows:GatePitch,Cols]"`
+	Rows      int32 `atlas:"step"`
+	Cols      int32
+	GatePitch int32
+	_         int32
 }

@@ -13,6 +13,7 @@ type Fused interface {
 	LinearAdd(Stream, LinearAdd) bool
 	ExpertDownAdd(Stream, ExpertDownAdd) bool
 	ExpertDownNorm(Stream, ExpertDownNorm) bool
+	DeltaNet(Stream, DeltaNet) bool
 }
 
 // NormLinear is RMSNorm and Linear: Out[r,n] = Σ_k y[r,k]·W[n,k] + Bias[n] with y = RMSNorm(In, Scale).
@@ -47,7 +48,7 @@ type GatedLinear struct {
 }
 
 // NormRoute is RMSNorm, Linear and Route: Normed = y as in NormLinear, and the logits of row r are W·y[r]. IDs, Weights, Order, Starts,
-// Bias, Normalise and Routing are those of Route; its experts are the rows of W, and its Scale is Factor here.
+// Bias, Shared, Normalise and Routing are those of Route; its experts are the rows of W, and its Scale is Factor here.
 type NormRoute struct {
 	Normed    Ptr    `atlas:"out act [Rows,W.Cols]"`
 	Sum       Ptr    `atlas:"out? act [Rows,W.Cols]"`
@@ -62,14 +63,16 @@ type NormRoute struct {
 	W         Weight `atlas:"in"`
 	Rows      int32  `atlas:"step"`
 	TopK      int32
+	Shared    int32
 	Normalise int32
 	Routing   Routing
 	Factor    float32
 	Eps       float32
+	_         int32
 }
 
 // NormRouteUp is NormRoute, whose matrix is Router here, and then ExpertUp of the normalised rows, which are not stored. IDs, Weights,
-// Order, Starts, Normalise, Routing and Factor are those of NormRoute.
+// Order, Starts, Shared, Normalise, Routing and Factor are those of NormRoute.
 type NormRouteUp struct {
 	Out       Ptr    `atlas:"out act [Rows*TopK,W.Rows/2]"`
 	Sum       Ptr    `atlas:"out? act [Rows,W.Cols]"`
@@ -85,10 +88,12 @@ type NormRouteUp struct {
 	Router    Weight `atlas:"in"`
 	Rows      int32  `atlas:"step"`
 	TopK      int32
+	Shared    int32
 	Normalise int32
 	Routing   Routing
 	Factor    float32
 	Eps       float32
+	_         int32
 }
 
 // LinearAdd is Linear whose product, rounded to act, is added to what Out holds. So a block adds its result to the residual.

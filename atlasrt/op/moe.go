@@ -6,6 +6,7 @@ type MoE interface {
 	Route(Stream, Route)
 	ExpertUp(Stream, ExpertUp)
 	ExpertDown(Stream, ExpertDown)
+	GatedAdd(Stream, GatedAdd)
 }
 
 // Routing is how a router's logits become the scores of experts.
@@ -23,6 +24,9 @@ const (
 // Weights[r,k] = Scale·score, divided by the sum of the row's chosen scores where Normalise is not 0. Pick p = r·TopK+k
 // belongs to expert IDs[p]. Order lists all picks sorted by expert and then by p; those of expert e are
 // Order[Starts[e]] … Order[Starts[e+1]-1].
+//
+// Where Shared is 1, the last expert is one that every row gets as its last pick. It takes no part in the choice, in the scores of the others or
+// in their sum: its weight is the sigmoid of its logit.
 type Route struct {
 	IDs       Ptr   `atlas:"out i32 [Rows,TopK]"`
 	Weights   Ptr   `atlas:"out f32 [Rows,TopK]"`
@@ -33,9 +37,11 @@ type Route struct {
 	Rows      int32 `atlas:"step"`
 	Experts   int32
 	TopK      int32
+	Shared    int32
 	Normalise int32
 	Routing   Routing
 	Scale     float32
+	_         int32
 }
 
 // ExpertUp computes the gate and up projections of each pick, and gates them. Pick p = r·TopK+k has expert e = IDs[p], and
@@ -64,4 +70,13 @@ type ExpertDown struct {
 	W       Weight `atlas:"in"`
 	Rows    int32  `atlas:"step"`
 	TopK    int32
+}
+
+// GatedAdd adds what a shared expert gives to a row, by one gate for the whole row: Out[r,c] += In[r,c]/(1+e^-Gate[r]).
+type GatedAdd struct {
+	Out  Ptr   `atlas:"inout act [Rows,Cols]"`
+	In   Ptr   `atlas:"in act [Rows,Cols]"`
+	Gate Ptr   `atlas:"in act [Rows]"`
+	Rows int32 `atlas:"step"`
+	Cols int32
 }

@@ -17,8 +17,11 @@ var _ bundle.Set = (*Set)(nil)
 
 // Kernels are the entry points of the image, in the order that New takes them. The constants are their places.
 var Kernels = [...]bundle.Kernel{
+	{Name: "atlas_causal_conv"},
 	{Name: "atlas_convert"},
 	{Name: "atlas_copy"},
+	{Name: "atlas_delta_rule_0"},
+	{Name: "atlas_delta_rule_1"},
 	{Name: "atlas_embedding_bf16"},
 	{Name: "atlas_embedding_q8_0"},
 	{Name: "atlas_embedding_q4_0"},
@@ -157,6 +160,8 @@ var Kernels = [...]bundle.Kernel{
 	{Name: "atlas_expert_up_int8_q6_k_0"},
 	{Name: "atlas_expert_up_int8_q6_k_1"},
 	{Name: "atlas_fill"},
+	{Name: "atlas_gated_add"},
+	{Name: "atlas_gated_norm"},
 	{Name: "atlas_linear_f32_bf16_few"},
 	{Name: "atlas_linear_f32_bf16"},
 	{Name: "atlas_linear_mm_bf16_few_0"},
@@ -282,6 +287,7 @@ var Kernels = [...]bundle.Kernel{
 	{Name: "atlas_route_many_1"},
 	{Name: "atlas_sample_0"},
 	{Name: "atlas_sample_1"},
+	{Name: "atlas_sigmoid_gate"},
 	{Name: "atlas_swiglu"},
 	{Name: "atlas_unpack_bf16"},
 	{Name: "atlas_unpack_q8_0"},
@@ -294,8 +300,11 @@ var Kernels = [...]bundle.Kernel{
 
 const (
 	_ = iota - 1
+	kernelCausalConv
 	kernelConvert
 	kernelCopy
+	kernelDeltaRule_0
+	kernelDeltaRule_1
 	kernelEmbeddingBf16
 	kernelEmbeddingQ8_0
 	kernelEmbeddingQ4_0
@@ -434,6 +443,8 @@ const (
 	kernelExpertUpInt8Q6K_0
 	kernelExpertUpInt8Q6K_1
 	kernelFill
+	kernelGatedAdd
+	kernelGatedNorm
 	kernelLinearF32Bf16Few
 	kernelLinearF32Bf16
 	kernelLinearMmBf16Few_0
@@ -559,6 +570,7 @@ const (
 	kernelRouteMany_1
 	kernelSample_0
 	kernelSample_1
+	kernelSigmoidGate
 	kernelSwiglu
 	kernelUnpackBf16
 	kernelUnpackQ8_0
@@ -587,6 +599,11 @@ func New(kernels []op.Kernel, has func(feature string) bool) *Set {
 // Swap takes loaded entry points in the place of those that are launched now, in the same order.
 func (s *Set) Swap(kernels []op.Kernel) { s.kernels = [len(Kernels)]op.Kernel(kernels) }
 
+// CausalConv: kernels/lib/cpu/recurrent.toml.
+func (s *Set) CausalConv(q op.Stream, a op.CausalConv) {
+	s.launchCausalConv(q, a)
+}
+
 // Convert: kernels/lib/cpu/base.toml.
 func (s *Set) Convert(q op.Stream, a op.Convert) {
 	s.launchConvert(q, a)
@@ -595,6 +612,16 @@ func (s *Set) Convert(q op.Stream, a op.Convert) {
 // Copy: kernels/lib/cpu/base.toml.
 func (s *Set) Copy(q op.Stream, a op.Copy) {
 	s.launchCopy(q, a)
+}
+
+// DeltaNet: no kernel.
+func (s *Set) DeltaNet(q op.Stream, a op.DeltaNet) bool {
+	return false
+}
+
+// DeltaRule: kernels/lib/cpu/recurrent.toml.
+func (s *Set) DeltaRule(q op.Stream, a op.DeltaRule) {
+	s.launchDeltaRule(q, a)
 }
 
 // Embedding: kernels/lib/cpu/pack.toml.
@@ -840,9 +867,19 @@ func (s *Set) Fill(q op.Stream, a op.Fill) {
 	s.launchFill(q, a)
 }
 
+// GatedAdd: kernels/lib/cpu/recurrent.toml.
+func (s *Set) GatedAdd(q op.Stream, a op.GatedAdd) {
+	s.launchGatedAdd(q, a)
+}
+
 // GatedLinear: no kernel.
 func (s *Set) GatedLinear(q op.Stream, a op.GatedLinear) bool {
 	return false
+}
+
+// GatedNorm: kernels/lib/cpu/recurrent.toml.
+func (s *Set) GatedNorm(q op.Stream, a op.GatedNorm) {
+	s.launchGatedNorm(q, a)
 }
 
 // Linear: kernels/lib/cpu/f32.toml,
@@ -1129,6 +1166,11 @@ func (s *Set) Sample(q op.Stream, a op.Sample) {
 	s.launchSample(q, a)
 }
 
+// SigmoidGate: kernels/lib/cpu/recurrent.toml.
+func (s *Set) SigmoidGate(q op.Stream, a op.SigmoidGate) {
+	s.launchSigmoidGate(q, a)
+}
+
 // SwiGLU: kernels/lib/cpu/base.toml.
 func (s *Set) SwiGLU(q op.Stream, a op.SwiGLU) {
 	s.launchSwiglu(q, a)
@@ -1156,6 +1198,14 @@ func (s *Set) Unpack(q op.Stream, a op.Unpack) {
 	}
 }
 
+// launchCausalConv: kernels/lib/cpu/recurrent.toml, order taps.
+func (s *Set) launchCausalConv(q op.Stream, a op.CausalConv) {
+	if g := (op.Grid{X: uint32((int64(a.Channels) + 511) / 512), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*op.CausalConv)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[kernelCausalConv], g)
+	}
+}
+
 // launchConvert: kernels/lib/cpu/base.toml.
 func (s *Set) launchConvert(q op.Stream, a op.Convert) {
 	if g := (op.Grid{X: uint32((a.Count + 16383) / 16384), Y: 1, Z: 1}); g.X != 0 {
@@ -1169,6 +1219,19 @@ func (s *Set) launchCopy(q op.Stream, a op.Copy) {
 	if g := (op.Grid{X: uint32((a.Bytes + 131071) / 131072), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Copy)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[kernelCopy], g)
+	}
+}
+
+// launchDeltaRule: kernels/lib/cpu/recurrent.toml, order rows.
+func (s *Set) launchDeltaRule(q op.Stream, a op.DeltaRule) {
+	b := argumentsDeltaRule{a, q.Scratch(int64(a.Rows) * (2*int64(a.KeyHeads)*int64(a.KeyDim) + 2*int64(a.ValueHeads)) * 4)}
+	if g := (op.Grid{X: uint32((int64(a.Rows) + 3) / 4), Y: 1, Z: 1}); g.X != 0 {
+		*(*argumentsDeltaRule)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[kernelDeltaRule_0], g)
+	}
+	if g := (op.Grid{X: uint32(a.ValueHeads), Y: uint32((int64(a.ValueDim) + 31) / 32), Z: uint32(a.Seqs)}); g.X != 0 && g.Y != 0 && g.Z != 0 {
+		*(*argumentsDeltaRule)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[kernelDeltaRule_1], g)
 	}
 }
 
@@ -2092,6 +2155,22 @@ func (s *Set) launchFill(q op.Stream, a op.Fill) {
 	}
 }
 
+// launchGatedAdd: kernels/lib/cpu/recurrent.toml.
+func (s *Set) launchGatedAdd(q op.Stream, a op.GatedAdd) {
+	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.GatedAdd)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[kernelGatedAdd], g)
+	}
+}
+
+// launchGatedNorm: kernels/lib/cpu/recurrent.toml, order lanes8.
+func (s *Set) launchGatedNorm(q op.Stream, a op.GatedNorm) {
+	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.GatedNorm)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[kernelGatedNorm], g)
+	}
+}
+
 // launchLinearF32Bf16Few: kernels/lib/cpu/f32.toml, order f32_k.
 func (s *Set) launchLinearF32Bf16Few(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 32 - 1) / 32), Y: uint32((int64(a.Rows) + 8 - 1) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
@@ -2960,6 +3039,14 @@ func (s *Set) launchSample(q op.Stream, a op.Sample) {
 	}
 }
 
+// launchSigmoidGate: kernels/lib/cpu/recurrent.toml.
+func (s *Set) launchSigmoidGate(q op.Stream, a op.SigmoidGate) {
+	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.SigmoidGate)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[kernelSigmoidGate], g)
+	}
+}
+
 // launchSwiglu: kernels/lib/cpu/base.toml.
 func (s *Set) launchSwiglu(q op.Stream, a op.SwiGLU) {
 	if g := (op.Grid{X: uint32((int64(a.Cols) + 2047) / 2048), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
@@ -3027,6 +3114,8 @@ func (s *Set) launchUnpackQ6K(q op.Stream, a op.Unpack) {
 // Scratch is the most scratch memory that a call up to these sizes may ask for.
 func (s *Set) Scratch(args any) int64 {
 	switch a := args.(type) {
+	case op.DeltaRule:
+		return s.scratchDeltaRule(a)
 	case op.ExpertDown:
 		return s.scratchExpertDown(a)
 	case op.ExpertUp:
@@ -3043,6 +3132,11 @@ func (s *Set) Scratch(args any) int64 {
 		return s.scratchSample(a)
 	}
 	return 0
+}
+
+func (s *Set) scratchDeltaRule(a op.DeltaRule) (most int64) {
+	most = max(most, int64(a.Rows)*(2*int64(a.KeyHeads)*int64(a.KeyDim)+2*int64(a.ValueHeads))*4)
+	return most
 }
 
 func (s *Set) scratchExpertDown(a op.ExpertDown) (most int64) {
@@ -3170,6 +3264,11 @@ func (s *Set) PackedBytes(scheme op.Scheme, rows, cols int32) int64 {
 
 func unsupported(operation string, scheme op.Scheme) error {
 	return fmt.Errorf("cpu-arm64 has no %s kernel for weight scheme %v (known: bf16, q8_0, q4_0, q4_1, q5_0, q4_k, q6_k)", operation, scheme)
+}
+
+type argumentsDeltaRule struct {
+	op.DeltaRule
+	scratch op.Ptr
 }
 
 type argumentsExpertDown struct {

@@ -23,7 +23,7 @@ func Bundle() *bundle.Bundle {
 		Needs:       []string{"avx2", "fma", "f16c", "bmi1", "bmi2", "abm", "movbe", "avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"},
 		Features:    []string{"amx_bf16", "amx_int8", "amx_tile", "avx512_bf16", "avx512_vnni"},
 		Kernels:     Kernels[:],
-		Contract:    "1ce7f12fdcb87b47b6c1ae7a58b3e74c",
+		Contract:    "273df88554d9d69fe0b46961ee807d41",
 		Files:       files,
 		New: func(kernels []op.Kernel, has func(feature string) bool) bundle.Set {
 			return New(kernels, has)

@@ -18,8 +18,12 @@ var _ bundle.Set = (*Set)(nil)
 
 // Kernels are the entry points of the image, in the order that New takes them. The constants are their places.
 var Kernels = [...]bundle.Kernel{
+	{Name: "atlas_causal_conv_4"},
+	{Name: "atlas_causal_conv_8"},
 	{Name: "atlas_convert"},
 	{Name: "atlas_copy"},
+	{Name: "atlas_delta_rule_128"},
+	{Name: "atlas_delta_rule_256"},
 	{Name: "atlas_embedding_bf16"},
 	{Name: "atlas_embedding_q8_0"},
 	{Name: "atlas_embedding_q4_0"},
@@ -301,6 +305,7 @@ var Kernels = [...]bundle.Kernel{
 	{Name: "atlas_expert_up_q6_k_32"},
 	{Name: "atlas_expert_up_q6_k_odd"},
 	{Name: "atlas_fill"},
+	{Name: "atlas_gated_add"},
 	{Name: "atlas_gated_linear_bf16_wide_256", MostBlocks: 132},
 	{Name: "atlas_gated_linear_bf16_wide_192", MostBlocks: 132},
 	{Name: "atlas_gated_linear_bf16_1", MostBlocks: 264},
@@ -338,6 +343,8 @@ var Kernels = [...]bundle.Kernel{
 	{Name: "atlas_gated_linear_q6_k_1", MostBlocks: 264},
 	{Name: "atlas_gated_linear_q6_k_4", MostBlocks: 132},
 	{Name: "atlas_gated_linear_q6_k_8", MostBlocks: 132},
+	{Name: "atlas_gated_norm_128"},
+	{Name: "atlas_gated_norm_512"},
 	{Name: "atlas_linear_bf16_split_16_large", MostBlocks: 132},
 	{Name: "atlas_linear_bf16_split_16_middle", MostBlocks: 120},
 	{Name: "atlas_linear_bf16_split_16_small"},
@@ -1050,6 +1057,7 @@ var Kernels = [...]bundle.Kernel{
 	{Name: "atlas_route_of_512_1"},
 	{Name: "atlas_sample"},
 	{Name: "atlas_sample_large"},
+	{Name: "atlas_sigmoid_gate"},
 	{Name: "atlas_swiglu"},
 	{Name: "atlas_unpack_bf16"},
 	{Name: "atlas_unpack_q8_0"},
@@ -1063,8 +1071,12 @@ var Kernels = [...]bundle.Kernel{
 
 const (
 	_ = iota - 1
+	kernelCausalConv_4
+	kernelCausalConv_8
 	kernelConvert
 	kernelCopy
+	kernelDeltaRule_128
+	kernelDeltaRule_256
 	kernelEmbeddingBf16
 	kernelEmbeddingQ8_0
 	kernelEmbeddingQ4_0
@@ -1346,6 +1358,7 @@ const (
 	kernelExpertUpQ6K_32
 	kernelExpertUpQ6KOdd
 	kernelFill
+	kernelGatedAdd
 	kernelGatedLinearBf16Wide_256
 	kernelGatedLinearBf16Wide_192
 	kernelGatedLinearBf16_1
@@ -1383,6 +1396,8 @@ const (
 	kernelGatedLinearQ6K_1
 	kernelGatedLinearQ6K_4
 	kernelGatedLinearQ6K_8
+	kernelGatedNorm_128
+	kernelGatedNorm_512
 	kernelLinearBf16Split_16Large
 	kernelLinearBf16Split_16Middle
 	kernelLinearBf16Split_16Small
@@ -2095,6 +2110,7 @@ const (
 	kernelRouteOf_512_1
 	kernelSample
 	kernelSampleLarge
+	kernelSigmoidGate
 	kernelSwiglu
 	kernelUnpackBf16
 	kernelUnpackQ8_0
@@ -2122,6 +2138,16 @@ func New(kernels []op.Kernel, has func(feature string) bool) *Set {
 // Swap takes loaded entry points in the place of those that are launched now, in the same order.
 func (s *Set) Swap(kernels []op.Kernel) { s.kernels = [len(Kernels)]op.Kernel(kernels) }
 
+// CausalConv: kernels/lib/cuda/recurrent.toml.
+func (s *Set) CausalConv(q op.Stream, a op.CausalConv) {
+	switch {
+	case a.Width <= 4:
+		s.launchCausalConv_4(q, a)
+	default:
+		s.launchCausalConv_8(q, a)
+	}
+}
+
 // Convert: kernels/lib/cuda/base.toml.
 func (s *Set) Convert(q op.Stream, a op.Convert) {
 	s.launchConvert(q, a)
@@ -2130,6 +2156,21 @@ func (s *Set) Convert(q op.Stream, a op.Convert) {
 // Copy: kernels/lib/cuda/base.toml.
 func (s *Set) Copy(q op.Stream, a op.Copy) {
 	s.launchCopy(q, a)
+}
+
+// DeltaNet: no kernel.
+func (s *Set) DeltaNet(q op.Stream, a op.DeltaNet) bool {
+	return false
+}
+
+// DeltaRule: kernels/lib/cuda/recurrent.toml.
+func (s *Set) DeltaRule(q op.Stream, a op.DeltaRule) {
+	switch {
+	case a.KeyDim <= 128:
+		s.launchDeltaRule_128(q, a)
+	default:
+		s.launchDeltaRule_256(q, a)
+	}
 }
 
 // Embedding: kernels/h200/base/bf16/kernels.toml,
@@ -2730,6 +2771,11 @@ func (s *Set) Fill(q op.Stream, a op.Fill) {
 	s.launchFill(q, a)
 }
 
+// GatedAdd: kernels/lib/cuda/recurrent.toml.
+func (s *Set) GatedAdd(q op.Stream, a op.GatedAdd) {
+	s.launchGatedAdd(q, a)
+}
+
 // GatedLinear: kernels/h200/base/bf16/linear_wide.toml,
 // kernels/h200/base/bf16/linear_few.toml,
 // kernels/h200/frag/few.toml,
@@ -2864,6 +2910,16 @@ func (s *Set) GatedLinear(q op.Stream, a op.GatedLinear) bool {
 		return false
 	}
 	return true
+}
+
+// GatedNorm: kernels/lib/cuda/recurrent.toml.
+func (s *Set) GatedNorm(q op.Stream, a op.GatedNorm) {
+	switch {
+	case a.HeadDim <= 128:
+		s.launchGatedNorm_128(q, a)
+	default:
+		s.launchGatedNorm_512(q, a)
+	}
 }
 
 // Linear: kernels/h200/base/bf16/linear_split.toml,
@@ -4602,9 +4658,9 @@ func (s *Set) RotaryCache(q op.Stream, a op.RotaryCache) {
 	switch {
 	case a.HeadDim <= 64:
 		s.launchRotaryCache_64(q, a)
-	case a.HeadDim == 128 && a.Pairs == 64 && a.Pairing == op.PairHalf && a.Rows >= 128:
+	case a.HeadDim == 128 && a.Pairs == 64 && a.Pairing == op.PairHalf && int64(a.QKVPitch)%8 == 0 && a.Rows >= 128:
 		s.launchRotaryRows_128(q, a)
-	case a.HeadDim == 128 && a.Pairs == 64 && a.Pairing == op.PairHalf:
+	case a.HeadDim == 128 && a.Pairs == 64 && a.Pairing == op.PairHalf && int64(a.QKVPitch)%8 == 0:
 		s.launchRotaryFew_128(q, a)
 	case a.HeadDim <= 128:
 		s.launchRotaryCache_128(q, a)
@@ -4647,6 +4703,11 @@ func (s *Set) Sample(q op.Stream, a op.Sample) {
 	}
 }
 
+// SigmoidGate: kernels/lib/cuda/recurrent.toml.
+func (s *Set) SigmoidGate(q op.Stream, a op.SigmoidGate) {
+	s.launchSigmoidGate(q, a)
+}
+
 // SwiGLU: kernels/lib/cuda/base.toml.
 func (s *Set) SwiGLU(q op.Stream, a op.SwiGLU) {
 	s.launchSwiglu(q, a)
@@ -4677,6 +4738,22 @@ func (s *Set) Unpack(q op.Stream, a op.Unpack) {
 	}
 }
 
+// launchCausalConv_4: kernels/lib/cuda/recurrent.toml.
+func (s *Set) launchCausalConv_4(q op.Stream, a op.CausalConv) {
+	if g := (op.Grid{X: uint32((int64(a.Channels) + 127) / 128), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*op.CausalConv)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[kernelCausalConv_4], g)
+	}
+}
+
+// launchCausalConv_8: kernels/lib/cuda/recurrent.toml.
+func (s *Set) launchCausalConv_8(q op.Stream, a op.CausalConv) {
+	if g := (op.Grid{X: uint32((int64(a.Channels) + 127) / 128), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*op.CausalConv)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[kernelCausalConv_8], g)
+	}
+}
+
 // launchConvert: kernels/lib/cuda/base.toml.
 func (s *Set) launchConvert(q op.Stream, a op.Convert) {
 	if g := (op.Grid{X: uint32((a.Count + 1023) / 1024), Y: 1, Z: 1}); g.X != 0 {
@@ -4690,6 +4767,22 @@ func (s *Set) launchCopy(q op.Stream, a op.Copy) {
 	if g := (op.Grid{X: uint32((a.Bytes + 16383) / 16384), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Copy)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[kernelCopy], g)
+	}
+}
+
+// launchDeltaRule_128: kernels/lib/cuda/recurrent.toml.
+func (s *Set) launchDeltaRule_128(q op.Stream, a op.DeltaRule) {
+	if g := (op.Grid{X: uint32(a.ValueHeads), Y: uint32((int64(a.ValueDim) + 15) / 16), Z: uint32(a.Seqs)}); g.X != 0 && g.Y != 0 && g.Z != 0 {
+		*(*op.DeltaRule)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[kernelDeltaRule_128], g)
+	}
+}
+
+// launchDeltaRule_256: kernels/lib/cuda/recurrent.toml.
+func (s *Set) launchDeltaRule_256(q op.Stream, a op.DeltaRule) {
+	if g := (op.Grid{X: uint32(a.ValueHeads), Y: uint32((int64(a.ValueDim) + 7) / 8), Z: uint32(a.Seqs)}); g.X != 0 && g.Y != 0 && g.Z != 0 {
+		*(*op.DeltaRule)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[kernelDeltaRule_256], g)
 	}
 }
 
@@ -6454,6 +6547,14 @@ func (s *Set) launchFill(q op.Stream, a op.Fill) {
 	}
 }
 
+// launchGatedAdd: kernels/lib/cuda/recurrent.toml.
+func (s *Set) launchGatedAdd(q op.Stream, a op.GatedAdd) {
+	if g := (op.Grid{X: uint32((int64(a.Cols) + 2047) / 2048), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*op.GatedAdd)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[kernelGatedAdd], g)
+	}
+}
+
 // launchGatedLinearBf16Wide_256: kernels/h200/base/bf16/linear_wide.toml, order wide.
 func (s *Set) launchGatedLinearBf16Wide_256(q op.Stream, a op.GatedLinear) {
 	if g := (op.Grid{X: uint32(min(132, 2*((int64(a.Rows)+255)/256)*((int64(a.W.Rows)+255)/256))), Y: 1, Z: 1}); g.X != 0 {
@@ -6752,6 +6853,22 @@ func (s *Set) launchGatedLinearQ6K_8(q op.Stream, a op.GatedLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.GatedLinear)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[kernelGatedLinearQ6K_8], g)
+	}
+}
+
+// launchGatedNorm_128: kernels/lib/cuda/recurrent.toml.
+func (s *Set) launchGatedNorm_128(q op.Stream, a op.GatedNorm) {
+	if g := (op.Grid{X: uint32(a.Rows), Y: uint32((int64(a.Heads) + 3) / 4), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*op.GatedNorm)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[kernelGatedNorm_128], g)
+	}
+}
+
+// launchGatedNorm_512: kernels/lib/cuda/recurrent.toml.
+func (s *Set) launchGatedNorm_512(q op.Stream, a op.GatedNorm) {
+	if g := (op.Grid{X: uint32(a.Rows), Y: uint32((int64(a.Heads) + 3) / 4), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*op.GatedNorm)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[kernelGatedNorm_512], g)
 	}
 }
 
@@ -14871,6 +14988,14 @@ func (s *Set) launchSampleLarge(q op.Stream, a op.Sample) {
 	if g := (op.Grid{X: 8, Y: uint32(a.Rows), Z: 1}); g.Y != 0 {
 		*(*argumentsSample)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelSampleLarge], g)
+	}
+}
+
+// launchSigmoidGate: kernels/lib/cuda/recurrent.toml.
+func (s *Set) launchSigmoidGate(q op.Stream, a op.SigmoidGate) {
+	if g := (op.Grid{X: uint32((int64(a.Cols) + 2047) / 2048), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*op.SigmoidGate)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[kernelSigmoidGate], g)
 	}
 }
 

@@ -31,6 +31,12 @@ enum {
     ATLAS_F8E4M3 = 8,
 };
 
+typedef int32_t atlas_Gate;
+enum {
+    ATLAS_GATE_SILU = 0,
+    ATLAS_GATE_SIGMOID = 1,
+};
+
 typedef int32_t atlas_Scheme;
 enum {
     ATLAS_SCHEME_BF16 = 1,
@@ -74,6 +80,42 @@ static_assert(offsetof(atlas_Weight, Count) == 36, "op.Weight.Count");
 static_assert(offsetof(atlas_Weight, Rounding) == 40, "op.Weight.Rounding");
 static_assert(offsetof(atlas_Weight, pad_) == 44, "op.Weight.pad_");
 
+typedef struct atlas_CausalConv {
+    atlas_act *Out;          // out   [Rows,Channels]
+    const atlas_act *In;     // in    [Rows:InPitch,Channels]
+    const float *Filter;     // in    [Channels,Width]
+    const float *Bias;       // in    [Channels], may be null
+    atlas_act *State;        // inout [Slots,Width+MaxDrafts,Channels]
+    const int32_t *Starts;   // in    [Seqs+1]
+    const int32_t *Lengths;  // in    [Seqs]
+    const int32_t *Slot;     // in    [Seqs]
+    int32_t Rows;
+    int32_t Seqs;
+    int32_t Slots;
+    int32_t MaxDrafts;
+    int32_t Channels;
+    int32_t Width;
+    int32_t InPitch;
+    int32_t pad_;
+} atlas_CausalConv;
+static_assert(sizeof(atlas_CausalConv) == 96, "size of op.CausalConv");
+static_assert(offsetof(atlas_CausalConv, Out) == 0, "op.CausalConv.Out");
+static_assert(offsetof(atlas_CausalConv, In) == 8, "op.CausalConv.In");
+static_assert(offsetof(atlas_CausalConv, Filter) == 16, "op.CausalConv.Filter");
+static_assert(offsetof(atlas_CausalConv, Bias) == 24, "op.CausalConv.Bias");
+static_assert(offsetof(atlas_CausalConv, State) == 32, "op.CausalConv.State");
+static_assert(offsetof(atlas_CausalConv, Starts) == 40, "op.CausalConv.Starts");
+static_assert(offsetof(atlas_CausalConv, Lengths) == 48, "op.CausalConv.Lengths");
+static_assert(offsetof(atlas_CausalConv, Slot) == 56, "op.CausalConv.Slot");
+static_assert(offsetof(atlas_CausalConv, Rows) == 64, "op.CausalConv.Rows");
+static_assert(offsetof(atlas_CausalConv, Seqs) == 68, "op.CausalConv.Seqs");
+static_assert(offsetof(atlas_CausalConv, Slots) == 72, "op.CausalConv.Slots");
+static_assert(offsetof(atlas_CausalConv, MaxDrafts) == 76, "op.CausalConv.MaxDrafts");
+static_assert(offsetof(atlas_CausalConv, Channels) == 80, "op.CausalConv.Channels");
+static_assert(offsetof(atlas_CausalConv, Width) == 84, "op.CausalConv.Width");
+static_assert(offsetof(atlas_CausalConv, InPitch) == 88, "op.CausalConv.InPitch");
+static_assert(offsetof(atlas_CausalConv, pad_) == 92, "op.CausalConv.pad_");
+
 typedef struct atlas_Convert {
     void *Out;            // out   [Count] of OutType
     const void *In;       // in    [Count] of InType
@@ -97,6 +139,118 @@ static_assert(sizeof(atlas_Copy) == 24, "size of op.Copy");
 static_assert(offsetof(atlas_Copy, Out) == 0, "op.Copy.Out");
 static_assert(offsetof(atlas_Copy, In) == 8, "op.Copy.In");
 static_assert(offsetof(atlas_Copy, Bytes) == 16, "op.Copy.Bytes");
+
+typedef struct atlas_DeltaNet {
+    atlas_act *Out;           // out   [Rows,ValueHeads*ValueDim]
+    const atlas_act *In;      // in    [Rows,2*KeyHeads*KeyDim+2*ValueHeads*ValueDim+2*ValueHeads]
+    const float *Filter;      // in    [2*KeyHeads*KeyDim+ValueHeads*ValueDim,Width]
+    const float *Decay;       // in    [ValueHeads]
+    const float *Bias;        // in    [ValueHeads]
+    const float *Scale;       // in    [ValueDim]
+    atlas_act *Window;        // inout [Slots,Width+MaxDrafts,2*KeyHeads*KeyDim+ValueHeads*ValueDim]
+    float *State;             // inout [Slots,ValueHeads,ValueDim,KeyDim]
+    float *Journal;           // inout [Slots,2*MaxDrafts+1,KeyHeads*KeyDim+ValueHeads*(ValueDim+1)], may be null
+    const int32_t *Starts;    // in    [Seqs+1]
+    const int32_t *Lengths;   // in    [Seqs]
+    const int32_t *Slot;      // in    [Seqs]
+    const int32_t *Drafts;    // in    [Seqs], may be null
+    const int32_t *Accepted;  // in    [Seqs], may be null
+    int32_t Rows;
+    int32_t Seqs;
+    int32_t Slots;
+    int32_t MaxDrafts;
+    int32_t KeyHeads;
+    int32_t ValueHeads;
+    int32_t KeyDim;
+    int32_t ValueDim;
+    int32_t Width;
+    int32_t Tiled;
+    atlas_Gate Gate;
+    float Eps;
+    float NormEps;
+    int32_t pad_;
+} atlas_DeltaNet;
+static_assert(sizeof(atlas_DeltaNet) == 168, "size of op.DeltaNet");
+static_assert(offsetof(atlas_DeltaNet, Out) == 0, "op.DeltaNet.Out");
+static_assert(offsetof(atlas_DeltaNet, In) == 8, "op.DeltaNet.In");
+static_assert(offsetof(atlas_DeltaNet, Filter) == 16, "op.DeltaNet.Filter");
+static_assert(offsetof(atlas_DeltaNet, Decay) == 24, "op.DeltaNet.Decay");
+static_assert(offsetof(atlas_DeltaNet, Bias) == 32, "op.DeltaNet.Bias");
+static_assert(offsetof(atlas_DeltaNet, Scale) == 40, "op.DeltaNet.Scale");
+static_assert(offsetof(atlas_DeltaNet, Window) == 48, "op.DeltaNet.Window");
+static_assert(offsetof(atlas_DeltaNet, State) == 56, "op.DeltaNet.State");
+static_assert(offsetof(atlas_DeltaNet, Journal) == 64, "op.DeltaNet.Journal");
+static_assert(offsetof(atlas_DeltaNet, Starts) == 72, "op.DeltaNet.Starts");
+static_assert(offsetof(atlas_DeltaNet, Lengths) == 80, "op.DeltaNet.Lengths");
+static_assert(offsetof(atlas_DeltaNet, Slot) == 88, "op.DeltaNet.Slot");
+static_assert(offsetof(atlas_DeltaNet, Drafts) == 96, "op.DeltaNet.Drafts");
+static_assert(offsetof(atlas_DeltaNet, Accepted) == 104, "op.DeltaNet.Accepted");
+static_assert(offsetof(atlas_DeltaNet, Rows) == 112, "op.DeltaNet.Rows");
+static_assert(offsetof(atlas_DeltaNet, Seqs) == 116, "op.DeltaNet.Seqs");
+static_assert(offsetof(atlas_DeltaNet, Slots) == 120, "op.DeltaNet.Slots");
+static_assert(offsetof(atlas_DeltaNet, MaxDrafts) == 124, "op.DeltaNet.MaxDrafts");
+static_assert(offsetof(atlas_DeltaNet, KeyHeads) == 128, "op.DeltaNet.KeyHeads");
+static_assert(offsetof(atlas_DeltaNet, ValueHeads) == 132, "op.DeltaNet.ValueHeads");
+static_assert(offsetof(atlas_DeltaNet, KeyDim) == 136, "op.DeltaNet.KeyDim");
+static_assert(offsetof(atlas_DeltaNet, ValueDim) == 140, "op.DeltaNet.ValueDim");
+static_assert(offsetof(atlas_DeltaNet, Width) == 144, "op.DeltaNet.Width");
+static_assert(offsetof(atlas_DeltaNet, Tiled) == 148, "op.DeltaNet.Tiled");
+static_assert(offsetof(atlas_DeltaNet, Gate) == 152, "op.DeltaNet.Gate");
+static_assert(offsetof(atlas_DeltaNet, Eps) == 156, "op.DeltaNet.Eps");
+static_assert(offsetof(atlas_DeltaNet, NormEps) == 160, "op.DeltaNet.NormEps");
+static_assert(offsetof(atlas_DeltaNet, pad_) == 164, "op.DeltaNet.pad_");
+
+typedef struct atlas_DeltaRule {
+    atlas_act *Out;           // out   [Rows,ValueHeads*ValueDim]
+    const atlas_act *QKV;     // in    [Rows,2*KeyHeads*KeyDim+ValueHeads*ValueDim]
+    const atlas_act *Gates;   // in    [Rows:GatesPitch,2*ValueHeads]
+    const float *Decay;       // in    [ValueHeads]
+    const float *Bias;        // in    [ValueHeads]
+    float *State;             // inout [Slots,ValueHeads,ValueDim,KeyDim]
+    float *Journal;           // inout [Slots,2*MaxDrafts+1,KeyHeads*KeyDim+ValueHeads*(ValueDim+1)], may be null
+    const int32_t *Starts;    // in    [Seqs+1]
+    const int32_t *Lengths;   // in    [Seqs]
+    const int32_t *Slot;      // in    [Seqs]
+    const int32_t *Drafts;    // in    [Seqs], may be null
+    const int32_t *Accepted;  // in    [Seqs], may be null
+    int32_t Rows;
+    int32_t Seqs;
+    int32_t Slots;
+    int32_t MaxDrafts;
+    int32_t KeyHeads;
+    int32_t ValueHeads;
+    int32_t KeyDim;
+    int32_t ValueDim;
+    int32_t GatesPitch;
+    int32_t Tiled;
+    float Eps;
+    int32_t pad_;
+} atlas_DeltaRule;
+static_assert(sizeof(atlas_DeltaRule) == 144, "size of op.DeltaRule");
+static_assert(offsetof(atlas_DeltaRule, Out) == 0, "op.DeltaRule.Out");
+static_assert(offsetof(atlas_DeltaRule, QKV) == 8, "op.DeltaRule.QKV");
+static_assert(offsetof(atlas_DeltaRule, Gates) == 16, "op.DeltaRule.Gates");
+static_assert(offsetof(atlas_DeltaRule, Decay) == 24, "op.DeltaRule.Decay");
+static_assert(offsetof(atlas_DeltaRule, Bias) == 32, "op.DeltaRule.Bias");
+static_assert(offsetof(atlas_DeltaRule, State) == 40, "op.DeltaRule.State");
+static_assert(offsetof(atlas_DeltaRule, Journal) == 48, "op.DeltaRule.Journal");
+static_assert(offsetof(atlas_DeltaRule, Starts) == 56, "op.DeltaRule.Starts");
+static_assert(offsetof(atlas_DeltaRule, Lengths) == 64, "op.DeltaRule.Lengths");
+static_assert(offsetof(atlas_DeltaRule, Slot) == 72, "op.DeltaRule.Slot");
+static_assert(offsetof(atlas_DeltaRule, Drafts) == 80, "op.DeltaRule.Drafts");
+static_assert(offsetof(atlas_DeltaRule, Accepted) == 88, "op.DeltaRule.Accepted");
+static_assert(offsetof(atlas_DeltaRule, Rows) == 96, "op.DeltaRule.Rows");
+static_assert(offsetof(atlas_DeltaRule, Seqs) == 100, "op.DeltaRule.Seqs");
+static_assert(offsetof(atlas_DeltaRule, Slots) == 104, "op.DeltaRule.Slots");
+static_assert(offsetof(atlas_DeltaRule, MaxDrafts) == 108, "op.DeltaRule.MaxDrafts");
+static_assert(offsetof(atlas_DeltaRule, KeyHeads) == 112, "op.DeltaRule.KeyHeads");
+static_assert(offsetof(atlas_DeltaRule, ValueHeads) == 116, "op.DeltaRule.ValueHeads");
+static_assert(offsetof(atlas_DeltaRule, KeyDim) == 120, "op.DeltaRule.KeyDim");
+static_assert(offsetof(atlas_DeltaRule, ValueDim) == 124, "op.DeltaRule.ValueDim");
+static_assert(offsetof(atlas_DeltaRule, GatesPitch) == 128, "op.DeltaRule.GatesPitch");
+static_assert(offsetof(atlas_DeltaRule, Tiled) == 132, "op.DeltaRule.Tiled");
+static_assert(offsetof(atlas_DeltaRule, Eps) == 136, "op.DeltaRule.Eps");
+static_assert(offsetof(atlas_DeltaRule, pad_) == 140, "op.DeltaRule.pad_");
 
 typedef struct atlas_Embedding {
     atlas_act *Out;      // out   [Rows,W.Cols]
@@ -218,6 +372,20 @@ static_assert(offsetof(atlas_Fill, Count) == 8, "op.Fill.Count");
 static_assert(offsetof(atlas_Fill, Value) == 16, "op.Fill.Value");
 static_assert(offsetof(atlas_Fill, pad_) == 20, "op.Fill.pad_");
 
+typedef struct atlas_GatedAdd {
+    atlas_act *Out;         // inout [Rows,Cols]
+    const atlas_act *In;    // in    [Rows,Cols]
+    const atlas_act *Gate;  // in    [Rows]
+    int32_t Rows;
+    int32_t Cols;
+} atlas_GatedAdd;
+static_assert(sizeof(atlas_GatedAdd) == 32, "size of op.GatedAdd");
+static_assert(offsetof(atlas_GatedAdd, Out) == 0, "op.GatedAdd.Out");
+static_assert(offsetof(atlas_GatedAdd, In) == 8, "op.GatedAdd.In");
+static_assert(offsetof(atlas_GatedAdd, Gate) == 16, "op.GatedAdd.Gate");
+static_assert(offsetof(atlas_GatedAdd, Rows) == 24, "op.GatedAdd.Rows");
+static_assert(offsetof(atlas_GatedAdd, Cols) == 28, "op.GatedAdd.Cols");
+
 typedef struct atlas_GatedLinear {
     atlas_act *Out;             // out   [Rows,W.Rows/2]
     atlas_act *Sum;             // out   [Rows,W.Cols], may be null
@@ -237,6 +405,30 @@ static_assert(offsetof(atlas_GatedLinear, Scale) == 32, "op.GatedLinear.Scale");
 static_assert(offsetof(atlas_GatedLinear, W) == 40, "op.GatedLinear.W");
 static_assert(offsetof(atlas_GatedLinear, Rows) == 88, "op.GatedLinear.Rows");
 static_assert(offsetof(atlas_GatedLinear, Eps) == 92, "op.GatedLinear.Eps");
+
+typedef struct atlas_GatedNorm {
+    atlas_act *Out;       // out   [Rows,Heads*HeadDim]
+    const atlas_act *In;  // in    [Rows,Heads*HeadDim]
+    const atlas_act *Z;   // in    [Rows:ZPitch,Heads*HeadDim]
+    const float *Scale;   // in    [HeadDim]
+    int32_t Rows;
+    int32_t Heads;
+    int32_t HeadDim;
+    int32_t ZPitch;
+    atlas_Gate Gate;
+    float Eps;
+} atlas_GatedNorm;
+static_assert(sizeof(atlas_GatedNorm) == 56, "size of op.GatedNorm");
+static_assert(offsetof(atlas_GatedNorm, Out) == 0, "op.GatedNorm.Out");
+static_assert(offsetof(atlas_GatedNorm, In) == 8, "op.GatedNorm.In");
+static_assert(offsetof(atlas_GatedNorm, Z) == 16, "op.GatedNorm.Z");
+static_assert(offsetof(atlas_GatedNorm, Scale) == 24, "op.GatedNorm.Scale");
+static_assert(offsetof(atlas_GatedNorm, Rows) == 32, "op.GatedNorm.Rows");
+static_assert(offsetof(atlas_GatedNorm, Heads) == 36, "op.GatedNorm.Heads");
+static_assert(offsetof(atlas_GatedNorm, HeadDim) == 40, "op.GatedNorm.HeadDim");
+static_assert(offsetof(atlas_GatedNorm, ZPitch) == 44, "op.GatedNorm.ZPitch");
+static_assert(offsetof(atlas_GatedNorm, Gate) == 48, "op.GatedNorm.Gate");
+static_assert(offsetof(atlas_GatedNorm, Eps) == 52, "op.GatedNorm.Eps");
 
 typedef struct atlas_Linear {
     atlas_act *Out;       // out   [Rows:OutPitch,W.Rows]
@@ -326,12 +518,14 @@ typedef struct atlas_NormRoute {
     atlas_Weight W;             // in
     int32_t Rows;
     int32_t TopK;
+    int32_t Shared;
     int32_t Normalise;
     atlas_Routing Routing;
     float Factor;
     float Eps;
+    int32_t pad_;
 } atlas_NormRoute;
-static_assert(sizeof(atlas_NormRoute) == 152, "size of op.NormRoute");
+static_assert(sizeof(atlas_NormRoute) == 160, "size of op.NormRoute");
 static_assert(offsetof(atlas_NormRoute, Normed) == 0, "op.NormRoute.Normed");
 static_assert(offsetof(atlas_NormRoute, Sum) == 8, "op.NormRoute.Sum");
 static_assert(offsetof(atlas_NormRoute, IDs) == 16, "op.NormRoute.IDs");
@@ -345,10 +539,12 @@ static_assert(offsetof(atlas_NormRoute, Bias) == 72, "op.NormRoute.Bias");
 static_assert(offsetof(atlas_NormRoute, W) == 80, "op.NormRoute.W");
 static_assert(offsetof(atlas_NormRoute, Rows) == 128, "op.NormRoute.Rows");
 static_assert(offsetof(atlas_NormRoute, TopK) == 132, "op.NormRoute.TopK");
-static_assert(offsetof(atlas_NormRoute, Normalise) == 136, "op.NormRoute.Normalise");
-static_assert(offsetof(atlas_NormRoute, Routing) == 140, "op.NormRoute.Routing");
-static_assert(offsetof(atlas_NormRoute, Factor) == 144, "op.NormRoute.Factor");
-static_assert(offsetof(atlas_NormRoute, Eps) == 148, "op.NormRoute.Eps");
+static_assert(offsetof(atlas_NormRoute, Shared) == 136, "op.NormRoute.Shared");
+static_assert(offsetof(atlas_NormRoute, Normalise) == 140, "op.NormRoute.Normalise");
+static_assert(offsetof(atlas_NormRoute, Routing) == 144, "op.NormRoute.Routing");
+static_assert(offsetof(atlas_NormRoute, Factor) == 148, "op.NormRoute.Factor");
+static_assert(offsetof(atlas_NormRoute, Eps) == 152, "op.NormRoute.Eps");
+static_assert(offsetof(atlas_NormRoute, pad_) == 156, "op.NormRoute.pad_");
 
 typedef struct atlas_NormRouteUp {
     atlas_act *Out;             // out   [Rows*TopK,W.Rows/2]
@@ -365,12 +561,14 @@ typedef struct atlas_NormRouteUp {
     atlas_Weight Router;        // in
     int32_t Rows;
     int32_t TopK;
+    int32_t Shared;
     int32_t Normalise;
     atlas_Routing Routing;
     float Factor;
     float Eps;
+    int32_t pad_;
 } atlas_NormRouteUp;
-static_assert(sizeof(atlas_NormRouteUp) == 200, "size of op.NormRouteUp");
+static_assert(sizeof(atlas_NormRouteUp) == 208, "size of op.NormRouteUp");
 static_assert(offsetof(atlas_NormRouteUp, Out) == 0, "op.NormRouteUp.Out");
 static_assert(offsetof(atlas_NormRouteUp, Sum) == 8, "op.NormRouteUp.Sum");
 static_assert(offsetof(atlas_NormRouteUp, IDs) == 16, "op.NormRouteUp.IDs");
@@ -385,10 +583,12 @@ static_assert(offsetof(atlas_NormRouteUp, W) == 80, "op.NormRouteUp.W");
 static_assert(offsetof(atlas_NormRouteUp, Router) == 128, "op.NormRouteUp.Router");
 static_assert(offsetof(atlas_NormRouteUp, Rows) == 176, "op.NormRouteUp.Rows");
 static_assert(offsetof(atlas_NormRouteUp, TopK) == 180, "op.NormRouteUp.TopK");
-static_assert(offsetof(atlas_NormRouteUp, Normalise) == 184, "op.NormRouteUp.Normalise");
-static_assert(offsetof(atlas_NormRouteUp, Routing) == 188, "op.NormRouteUp.Routing");
-static_assert(offsetof(atlas_NormRouteUp, Factor) == 192, "op.NormRouteUp.Factor");
-static_assert(offsetof(atlas_NormRouteUp, Eps) == 196, "op.NormRouteUp.Eps");
+static_assert(offsetof(atlas_NormRouteUp, Shared) == 184, "op.NormRouteUp.Shared");
+static_assert(offsetof(atlas_NormRouteUp, Normalise) == 188, "op.NormRouteUp.Normalise");
+static_assert(offsetof(atlas_NormRouteUp, Routing) == 192, "op.NormRouteUp.Routing");
+static_assert(offsetof(atlas_NormRouteUp, Factor) == 196, "op.NormRouteUp.Factor");
+static_assert(offsetof(atlas_NormRouteUp, Eps) == 200, "op.NormRouteUp.Eps");
+static_assert(offsetof(atlas_NormRouteUp, pad_) == 204, "op.NormRouteUp.pad_");
 
 typedef struct atlas_Pack {
     atlas_Weight W;      // out
@@ -501,7 +701,7 @@ static_assert(offsetof(atlas_RotaryAngles, Pairs) == 40, "op.RotaryAngles.Pairs"
 static_assert(offsetof(atlas_RotaryAngles, Scale) == 44, "op.RotaryAngles.Scale");
 
 typedef struct atlas_RotaryCache {
-    atlas_act *QKV;         // inout [Rows,(Heads+2*KVHeads)*HeadDim]
+    atlas_act *QKV;         // inout [Rows:QKVPitch,(Heads+2*KVHeads)*HeadDim]
     void *K;                // inout [Blocks,KVHeads,BlockSize,HeadDim] of KVType
     void *V;                // inout [Blocks,KVHeads,BlockSize,HeadDim] of KVType
     const float *Angles;    // in    [Rows,2*Pairs]
@@ -509,6 +709,7 @@ typedef struct atlas_RotaryCache {
     const float *QNorm;     // in    [HeadDim], may be null
     const float *KNorm;     // in    [HeadDim], may be null
     int32_t Rows;
+    int32_t QKVPitch;
     int32_t Heads;
     int32_t KVHeads;
     int32_t HeadDim;
@@ -518,8 +719,9 @@ typedef struct atlas_RotaryCache {
     atlas_Pairing Pairing;
     atlas_DType KVType;
     float Eps;
+    int32_t pad_;
 } atlas_RotaryCache;
-static_assert(sizeof(atlas_RotaryCache) == 96, "size of op.RotaryCache");
+static_assert(sizeof(atlas_RotaryCache) == 104, "size of op.RotaryCache");
 static_assert(offsetof(atlas_RotaryCache, QKV) == 0, "op.RotaryCache.QKV");
 static_assert(offsetof(atlas_RotaryCache, K) == 8, "op.RotaryCache.K");
 static_assert(offsetof(atlas_RotaryCache, V) == 16, "op.RotaryCache.V");
@@ -528,15 +730,17 @@ static_assert(offsetof(atlas_RotaryCache, Slots) == 32, "op.RotaryCache.Slots");
 static_assert(offsetof(atlas_RotaryCache, QNorm) == 40, "op.RotaryCache.QNorm");
 static_assert(offsetof(atlas_RotaryCache, KNorm) == 48, "op.RotaryCache.KNorm");
 static_assert(offsetof(atlas_RotaryCache, Rows) == 56, "op.RotaryCache.Rows");
-static_assert(offsetof(atlas_RotaryCache, Heads) == 60, "op.RotaryCache.Heads");
-static_assert(offsetof(atlas_RotaryCache, KVHeads) == 64, "op.RotaryCache.KVHeads");
-static_assert(offsetof(atlas_RotaryCache, HeadDim) == 68, "op.RotaryCache.HeadDim");
-static_assert(offsetof(atlas_RotaryCache, Pairs) == 72, "op.RotaryCache.Pairs");
-static_assert(offsetof(atlas_RotaryCache, Blocks) == 76, "op.RotaryCache.Blocks");
-static_assert(offsetof(atlas_RotaryCache, BlockSize) == 80, "op.RotaryCache.BlockSize");
-static_assert(offsetof(atlas_RotaryCache, Pairing) == 84, "op.RotaryCache.Pairing");
-static_assert(offsetof(atlas_RotaryCache, KVType) == 88, "op.RotaryCache.KVType");
-static_assert(offsetof(atlas_RotaryCache, Eps) == 92, "op.RotaryCache.Eps");
+static_assert(offsetof(atlas_RotaryCache, QKVPitch) == 60, "op.RotaryCache.QKVPitch");
+static_assert(offsetof(atlas_RotaryCache, Heads) == 64, "op.RotaryCache.Heads");
+static_assert(offsetof(atlas_RotaryCache, KVHeads) == 68, "op.RotaryCache.KVHeads");
+static_assert(offsetof(atlas_RotaryCache, HeadDim) == 72, "op.RotaryCache.HeadDim");
+static_assert(offsetof(atlas_RotaryCache, Pairs) == 76, "op.RotaryCache.Pairs");
+static_assert(offsetof(atlas_RotaryCache, Blocks) == 80, "op.RotaryCache.Blocks");
+static_assert(offsetof(atlas_RotaryCache, BlockSize) == 84, "op.RotaryCache.BlockSize");
+static_assert(offsetof(atlas_RotaryCache, Pairing) == 88, "op.RotaryCache.Pairing");
+static_assert(offsetof(atlas_RotaryCache, KVType) == 92, "op.RotaryCache.KVType");
+static_assert(offsetof(atlas_RotaryCache, Eps) == 96, "op.RotaryCache.Eps");
+static_assert(offsetof(atlas_RotaryCache, pad_) == 100, "op.RotaryCache.pad_");
 
 typedef struct atlas_Route {
     int32_t *IDs;             // out   [Rows,TopK]
@@ -548,11 +752,13 @@ typedef struct atlas_Route {
     int32_t Rows;
     int32_t Experts;
     int32_t TopK;
+    int32_t Shared;
     int32_t Normalise;
     atlas_Routing Routing;
     float Scale;
+    int32_t pad_;
 } atlas_Route;
-static_assert(sizeof(atlas_Route) == 72, "size of op.Route");
+static_assert(sizeof(atlas_Route) == 80, "size of op.Route");
 static_assert(offsetof(atlas_Route, IDs) == 0, "op.Route.IDs");
 static_assert(offsetof(atlas_Route, Weights) == 8, "op.Route.Weights");
 static_assert(offsetof(atlas_Route, Order) == 16, "op.Route.Order");
@@ -562,9 +768,11 @@ static_assert(offsetof(atlas_Route, Bias) == 40, "op.Route.Bias");
 static_assert(offsetof(atlas_Route, Rows) == 48, "op.Route.Rows");
 static_assert(offsetof(atlas_Route, Experts) == 52, "op.Route.Experts");
 static_assert(offsetof(atlas_Route, TopK) == 56, "op.Route.TopK");
-static_assert(offsetof(atlas_Route, Normalise) == 60, "op.Route.Normalise");
-static_assert(offsetof(atlas_Route, Routing) == 64, "op.Route.Routing");
-static_assert(offsetof(atlas_Route, Scale) == 68, "op.Route.Scale");
+static_assert(offsetof(atlas_Route, Shared) == 60, "op.Route.Shared");
+static_assert(offsetof(atlas_Route, Normalise) == 64, "op.Route.Normalise");
+static_assert(offsetof(atlas_Route, Routing) == 68, "op.Route.Routing");
+static_assert(offsetof(atlas_Route, Scale) == 72, "op.Route.Scale");
+static_assert(offsetof(atlas_Route, pad_) == 76, "op.Route.pad_");
 
 typedef struct atlas_Sample {
     int32_t *Out;               // out   [Rows]
@@ -605,6 +813,24 @@ static_assert(offsetof(atlas_Sample, Rows) == 112, "op.Sample.Rows");
 static_assert(offsetof(atlas_Sample, Vocab) == 116, "op.Sample.Vocab");
 static_assert(offsetof(atlas_Sample, Edits) == 120, "op.Sample.Edits");
 static_assert(offsetof(atlas_Sample, pad_) == 124, "op.Sample.pad_");
+
+typedef struct atlas_SigmoidGate {
+    atlas_act *Out;         // out   [Rows,Cols]
+    const atlas_act *In;    // in    [Rows,Cols]
+    const atlas_act *Gate;  // in    [Rows:GatePitch,Cols]
+    int32_t Rows;
+    int32_t Cols;
+    int32_t GatePitch;
+    int32_t pad_;
+} atlas_SigmoidGate;
+static_assert(sizeof(atlas_SigmoidGate) == 40, "size of op.SigmoidGate");
+static_assert(offsetof(atlas_SigmoidGate, Out) == 0, "op.SigmoidGate.Out");
+static_assert(offsetof(atlas_SigmoidGate, In) == 8, "op.SigmoidGate.In");
+static_assert(offsetof(atlas_SigmoidGate, Gate) == 16, "op.SigmoidGate.Gate");
+static_assert(offsetof(atlas_SigmoidGate, Rows) == 24, "op.SigmoidGate.Rows");
+static_assert(offsetof(atlas_SigmoidGate, Cols) == 28, "op.SigmoidGate.Cols");
+static_assert(offsetof(atlas_SigmoidGate, GatePitch) == 32, "op.SigmoidGate.GatePitch");
+static_assert(offsetof(atlas_SigmoidGate, pad_) == 36, "op.SigmoidGate.pad_");
 
 typedef struct atlas_SwiGLU {
     atlas_act *Out;       // out   [Rows,Cols]

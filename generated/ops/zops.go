@@ -13,15 +13,20 @@ import (
 // Names are the names of all operations, sorted.
 func Names() []string {
 	return []string{
+		"CausalConv",
 		"Convert",
 		"Copy",
+		"DeltaNet",
+		"DeltaRule",
 		"Embedding",
 		"ExpertDown",
 		"ExpertDownAdd",
 		"ExpertDownNorm",
 		"ExpertUp",
 		"Fill",
+		"GatedAdd",
 		"GatedLinear",
+		"GatedNorm",
 		"Linear",
 		"LinearAdd",
 		"Logits",
@@ -36,6 +41,7 @@ func Names() []string {
 		"RotaryCache",
 		"Route",
 		"Sample",
+		"SigmoidGate",
 		"SwiGLU",
 		"Unpack",
 	}
@@ -43,15 +49,20 @@ func Names() []string {
 
 // Struct is the struct of any operation.
 type Struct interface {
-	op.Convert |
+	op.CausalConv |
+		op.Convert |
 		op.Copy |
+		op.DeltaNet |
+		op.DeltaRule |
 		op.Embedding |
 		op.ExpertDown |
 		op.ExpertDownAdd |
 		op.ExpertDownNorm |
 		op.ExpertUp |
 		op.Fill |
+		op.GatedAdd |
 		op.GatedLinear |
+		op.GatedNorm |
 		op.Linear |
 		op.LinearAdd |
 		op.Logits |
@@ -66,6 +77,7 @@ type Struct interface {
 		op.RotaryCache |
 		op.Route |
 		op.Sample |
+		op.SigmoidGate |
 		op.SwiGLU |
 		op.Unpack
 }
@@ -75,10 +87,16 @@ type Struct interface {
 // It is a switch: a lookup of methods by name would make the linker keep every method of the program.
 func Call(set bundle.Set, q op.Stream, args any) bool {
 	switch x := args.(type) {
+	case op.CausalConv:
+		set.CausalConv(q, x)
 	case op.Convert:
 		set.Convert(q, x)
 	case op.Copy:
 		set.Copy(q, x)
+	case op.DeltaNet:
+		return set.DeltaNet(q, x)
+	case op.DeltaRule:
+		set.DeltaRule(q, x)
 	case op.Embedding:
 		set.Embedding(q, x)
 	case op.ExpertDown:
@@ -91,8 +109,12 @@ func Call(set bundle.Set, q op.Stream, args any) bool {
 		set.ExpertUp(q, x)
 	case op.Fill:
 		set.Fill(q, x)
+	case op.GatedAdd:
+		set.GatedAdd(q, x)
 	case op.GatedLinear:
 		return set.GatedLinear(q, x)
+	case op.GatedNorm:
+		set.GatedNorm(q, x)
 	case op.Linear:
 		set.Linear(q, x)
 	case op.LinearAdd:
@@ -121,6 +143,8 @@ func Call(set bundle.Set, q op.Stream, args any) bool {
 		set.Route(q, x)
 	case op.Sample:
 		set.Sample(q, x)
+	case op.SigmoidGate:
+		set.SigmoidGate(q, x)
 	case op.SwiGLU:
 		set.SwiGLU(q, x)
 	case op.Unpack:
@@ -139,11 +163,20 @@ type Tap struct {
 	Each func(q op.Stream, args any) bool
 }
 
+// CausalConv calls Each.
+func (t *Tap) CausalConv(q op.Stream, x op.CausalConv) { t.Each(q, x) }
+
 // Convert calls Each.
 func (t *Tap) Convert(q op.Stream, x op.Convert) { t.Each(q, x) }
 
 // Copy calls Each.
 func (t *Tap) Copy(q op.Stream, x op.Copy) { t.Each(q, x) }
+
+// DeltaNet calls Each.
+func (t *Tap) DeltaNet(q op.Stream, x op.DeltaNet) bool { return t.Each(q, x) }
+
+// DeltaRule calls Each.
+func (t *Tap) DeltaRule(q op.Stream, x op.DeltaRule) { t.Each(q, x) }
 
 // Embedding calls Each.
 func (t *Tap) Embedding(q op.Stream, x op.Embedding) { t.Each(q, x) }
@@ -163,8 +196,14 @@ func (t *Tap) ExpertUp(q op.Stream, x op.ExpertUp) { t.Each(q, x) }
 // Fill calls Each.
 func (t *Tap) Fill(q op.Stream, x op.Fill) { t.Each(q, x) }
 
+// GatedAdd calls Each.
+func (t *Tap) GatedAdd(q op.Stream, x op.GatedAdd) { t.Each(q, x) }
+
 // GatedLinear calls Each.
 func (t *Tap) GatedLinear(q op.Stream, x op.GatedLinear) bool { return t.Each(q, x) }
+
+// GatedNorm calls Each.
+func (t *Tap) GatedNorm(q op.Stream, x op.GatedNorm) { t.Each(q, x) }
 
 // Linear calls Each.
 func (t *Tap) Linear(q op.Stream, x op.Linear) { t.Each(q, x) }
@@ -207,6 +246,9 @@ func (t *Tap) Route(q op.Stream, x op.Route) { t.Each(q, x) }
 
 // Sample calls Each.
 func (t *Tap) Sample(q op.Stream, x op.Sample) { t.Each(q, x) }
+
+// SigmoidGate calls Each.
+func (t *Tap) SigmoidGate(q op.Stream, x op.SigmoidGate) { t.Each(q, x) }
 
 // SwiGLU calls Each.
 func (t *Tap) SwiGLU(q op.Stream, x op.SwiGLU) { t.Each(q, x) }

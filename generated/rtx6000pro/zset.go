@@ -17,8 +17,12 @@ var _ bundle.Set = (*Set)(nil)
 
 // Kernels are the entry points of the image, in the order that New takes them. The constants are their places.
 var Kernels = [...]bundle.Kernel{
+	{Name: "atlas_causal_conv_4"},
+	{Name: "atlas_causal_conv_8"},
 	{Name: "atlas_convert"},
 	{Name: "atlas_copy"},
+	{Name: "atlas_delta_rule_128"},
+	{Name: "atlas_delta_rule_256"},
 	{Name: "atlas_embedding_bf16"},
 	{Name: "atlas_embedding_q8_0"},
 	{Name: "atlas_embedding_q4_0"},
@@ -91,6 +95,9 @@ var Kernels = [...]bundle.Kernel{
 	{Name: "atlas_expert_up_q6_k_tiles"},
 	{Name: "atlas_expert_up_q6_k", MostBlocks: 376},
 	{Name: "atlas_fill"},
+	{Name: "atlas_gated_add"},
+	{Name: "atlas_gated_norm_128"},
+	{Name: "atlas_gated_norm_512"},
 	{Name: "atlas_linear_bf16_8"},
 	{Name: "atlas_linear_bf16_64"},
 	{Name: "atlas_linear_bf16_tile"},
@@ -208,6 +215,7 @@ var Kernels = [...]bundle.Kernel{
 	{Name: "atlas_route_of_512_1"},
 	{Name: "atlas_sample"},
 	{Name: "atlas_sample_large"},
+	{Name: "atlas_sigmoid_gate"},
 	{Name: "atlas_swiglu"},
 	{Name: "atlas_unpack_bf16"},
 	{Name: "atlas_unpack_q8_0"},
@@ -221,8 +229,12 @@ var Kernels = [...]bundle.Kernel{
 
 const (
 	_ = iota - 1
+	kernelCausalConv_4
+	kernelCausalConv_8
 	kernelConvert
 	kernelCopy
+	kernelDeltaRule_128
+	kernelDeltaRule_256
 	kernelEmbeddingBf16
 	kernelEmbeddingQ8_0
 	kernelEmbeddingQ4_0
@@ -295,6 +307,9 @@ const (
 	kernelExpertUpQ6KTiles
 	kernelExpertUpQ6K
 	kernelFill
+	kernelGatedAdd
+	kernelGatedNorm_128
+	kernelGatedNorm_512
 	kernelLinearBf16_8
 	kernelLinearBf16_64
 	kernelLinearBf16Tile
@@ -412,6 +427,7 @@ const (
 	kernelRouteOf_512_1
 	kernelSample
 	kernelSampleLarge
+	kernelSigmoidGate
 	kernelSwiglu
 	kernelUnpackBf16
 	kernelUnpackQ8_0
@@ -439,6 +455,16 @@ func New(kernels []op.Kernel, has func(feature string) bool) *Set {
 // Swap takes loaded entry points in the place of those that are launched now, in the same order.
 func (s *Set) Swap(kernels []op.Kernel) { s.kernels = [len(Kernels)]op.Kernel(kernels) }
 
+// CausalConv: kernels/lib/cuda/recurrent.toml.
+func (s *Set) CausalConv(q op.Stream, a op.CausalConv) {
+	switch {
+	case a.Width <= 4:
+		s.launchCausalConv_4(q, a)
+	default:
+		s.launchCausalConv_8(q, a)
+	}
+}
+
 // Convert: kernels/lib/cuda/base.toml.
 func (s *Set) Convert(q op.Stream, a op.Convert) {
 	s.launchConvert(q, a)
@@ -447,6 +473,21 @@ func (s *Set) Convert(q op.Stream, a op.Convert) {
 // Copy: kernels/lib/cuda/base.toml.
 func (s *Set) Copy(q op.Stream, a op.Copy) {
 	s.launchCopy(q, a)
+}
+
+// DeltaNet: no kernel.
+func (s *Set) DeltaNet(q op.Stream, a op.DeltaNet) bool {
+	return false
+}
+
+// DeltaRule: kernels/lib/cuda/recurrent.toml.
+func (s *Set) DeltaRule(q op.Stream, a op.DeltaRule) {
+	switch {
+	case a.KeyDim <= 128:
+		s.launchDeltaRule_128(q, a)
+	default:
+		s.launchDeltaRule_256(q, a)
+	}
 }
 
 // Embedding: kernels/lib/cuda/bf16.toml,
@@ -649,9 +690,24 @@ func (s *Set) Fill(q op.Stream, a op.Fill) {
 	s.launchFill(q, a)
 }
 
+// GatedAdd: kernels/lib/cuda/recurrent.toml.
+func (s *Set) GatedAdd(q op.Stream, a op.GatedAdd) {
+	s.launchGatedAdd(q, a)
+}
+
 // GatedLinear: no kernel.
 func (s *Set) GatedLinear(q op.Stream, a op.GatedLinear) bool {
 	return false
+}
+
+// GatedNorm: kernels/lib/cuda/recurrent.toml.
+func (s *Set) GatedNorm(q op.Stream, a op.GatedNorm) {
+	switch {
+	case a.HeadDim <= 128:
+		s.launchGatedNorm_128(q, a)
+	default:
+		s.launchGatedNorm_512(q, a)
+	}
 }
 
 // Linear: kernels/lib/cuda/bf16.toml,
@@ -960,9 +1016,9 @@ func (s *Set) RotaryCache(q op.Stream, a op.RotaryCache) {
 	switch {
 	case a.HeadDim <= 64:
 		s.launchRotaryCache_64(q, a)
-	case a.HeadDim == 128 && a.Pairs == 64 && a.Pairing == op.PairHalf && a.Rows >= 128:
+	case a.HeadDim == 128 && a.Pairs == 64 && a.Pairing == op.PairHalf && int64(a.QKVPitch)%8 == 0 && a.Rows >= 128:
 		s.launchRotaryRows_128(q, a)
-	case a.HeadDim == 128 && a.Pairs == 64 && a.Pairing == op.PairHalf:
+	case a.HeadDim == 128 && a.Pairs == 64 && a.Pairing == op.PairHalf && int64(a.QKVPitch)%8 == 0:
 		s.launchRotaryFew_128(q, a)
 	case a.HeadDim <= 128:
 		s.launchRotaryCache_128(q, a)
@@ -1005,6 +1061,11 @@ func (s *Set) Sample(q op.Stream, a op.Sample) {
 	}
 }
 
+// SigmoidGate: kernels/lib/cuda/recurrent.toml.
+func (s *Set) SigmoidGate(q op.Stream, a op.SigmoidGate) {
+	s.launchSigmoidGate(q, a)
+}
+
 // SwiGLU: kernels/lib/cuda/base.toml.
 func (s *Set) SwiGLU(q op.Stream, a op.SwiGLU) {
 	s.launchSwiglu(q, a)
@@ -1035,6 +1096,22 @@ func (s *Set) Unpack(q op.Stream, a op.Unpack) {
 	}
 }
 
+// launchCausalConv_4: kernels/lib/cuda/recurrent.toml.
+func (s *Set) launchCausalConv_4(q op.Stream, a op.CausalConv) {
+	if g := (op.Grid{X: uint32((int64(a.Channels) + 127) / 128), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*op.CausalConv)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[kernelCausalConv_4], g)
+	}
+}
+
+// launchCausalConv_8: kernels/lib/cuda/recurrent.toml.
+func (s *Set) launchCausalConv_8(q op.Stream, a op.CausalConv) {
+	if g := (op.Grid{X: uint32((int64(a.Channels) + 127) / 128), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*op.CausalConv)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[kernelCausalConv_8], g)
+	}
+}
+
 // launchConvert: kernels/lib/cuda/base.toml.
 func (s *Set) launchConvert(q op.Stream, a op.Convert) {
 	if g := (op.Grid{X: uint32((a.Count + 1023) / 1024), Y: 1, Z: 1}); g.X != 0 {
@@ -1048,6 +1125,22 @@ func (s *Set) launchCopy(q op.Stream, a op.Copy) {
 	if g := (op.Grid{X: uint32((a.Bytes + 16383) / 16384), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Copy)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[kernelCopy], g)
+	}
+}
+
+// launchDeltaRule_128: kernels/lib/cuda/recurrent.toml.
+func (s *Set) launchDeltaRule_128(q op.Stream, a op.DeltaRule) {
+	if g := (op.Grid{X: uint32(a.ValueHeads), Y: uint32((int64(a.ValueDim) + 15) / 16), Z: uint32(a.Seqs)}); g.X != 0 && g.Y != 0 && g.Z != 0 {
+		*(*op.DeltaRule)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[kernelDeltaRule_128], g)
+	}
+}
+
+// launchDeltaRule_256: kernels/lib/cuda/recurrent.toml.
+func (s *Set) launchDeltaRule_256(q op.Stream, a op.DeltaRule) {
+	if g := (op.Grid{X: uint32(a.ValueHeads), Y: uint32((int64(a.ValueDim) + 7) / 8), Z: uint32(a.Seqs)}); g.X != 0 && g.Y != 0 && g.Z != 0 {
+		*(*op.DeltaRule)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[kernelDeltaRule_256], g)
 	}
 }
 
@@ -1534,6 +1627,30 @@ func (s *Set) launchFill(q op.Stream, a op.Fill) {
 	if g := (op.Grid{X: uint32((a.Count + 1023) / 1024), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Fill)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[kernelFill], g)
+	}
+}
+
+// launchGatedAdd: kernels/lib/cuda/recurrent.toml.
+func (s *Set) launchGatedAdd(q op.Stream, a op.GatedAdd) {
+	if g := (op.Grid{X: uint32((int64(a.Cols) + 2047) / 2048), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*op.GatedAdd)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[kernelGatedAdd], g)
+	}
+}
+
+// launchGatedNorm_128: kernels/lib/cuda/recurrent.toml.
+func (s *Set) launchGatedNorm_128(q op.Stream, a op.GatedNorm) {
+	if g := (op.Grid{X: uint32(a.Rows), Y: uint32((int64(a.Heads) + 3) / 4), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*op.GatedNorm)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[kernelGatedNorm_128], g)
+	}
+}
+
+// launchGatedNorm_512: kernels/lib/cuda/recurrent.toml.
+func (s *Set) launchGatedNorm_512(q op.Stream, a op.GatedNorm) {
+	if g := (op.Grid{X: uint32(a.Rows), Y: uint32((int64(a.Heads) + 3) / 4), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*op.GatedNorm)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[kernelGatedNorm_512], g)
 	}
 }
 
@@ -2453,6 +2570,14 @@ func (s *Set) launchSampleLarge(q op.Stream, a op.Sample) {
 	if g := (op.Grid{X: 8, Y: uint32(a.Rows), Z: 1}); g.Y != 0 {
 		*(*argumentsSample)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelSampleLarge], g)
+	}
+}
+
+// launchSigmoidGate: kernels/lib/cuda/recurrent.toml.
+func (s *Set) launchSigmoidGate(q op.Stream, a op.SigmoidGate) {
+	if g := (op.Grid{X: uint32((int64(a.Cols) + 2047) / 2048), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*op.SigmoidGate)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[kernelSigmoidGate], g)
 	}
 }
 

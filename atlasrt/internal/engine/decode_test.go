@@ -42,7 +42,7 @@ func (s *still) Forward(op.Stream, *model.Inputs)                    {}
 func (s *still) Replay(device.Stream)                                {}
 func (s *still) Capture(device.Stream, func()) (device.Graph, error) { return s, nil }
 func (s *still) Layout() model.Layout {
-	return model.Layout{KV: make([]model.KV, 0), Vocab: 150_000, MaxContext: 40_960}
+	return model.Layout{Vocab: 150_000, MaxContext: 40_960}
 }
 
 type stillDevice struct{ *still }

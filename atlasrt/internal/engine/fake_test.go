@@ -28,7 +28,7 @@ type fakeModel struct {
 const fakeVocab = 40
 
 func newFakeModel(d *tapeDevice) *fakeModel {
-	return &fakeModel{layout: model.Layout{KV: []model.KV{{Heads: 1, HeadDim: 2}, {Heads: 2, HeadDim: 1}}, Vocab: fakeVocab, MaxContext: 400}, device: d}
+	return &fakeModel{layout: model.Layout{Memory: []model.Memory{model.KeysAndValues(1, 2), model.KeysAndValues(2, 1)}, Vocab: fakeVocab, MaxContext: 400}, device: d}
 }
 
 func (m *fakeModel) Layout() model.Layout { return m.layout }
@@ -87,9 +87,9 @@ func (m *fakeModel) write(q op.Stream, in *model.Inputs) {
 			return
 		}
 		if slot >= 0 {
-			m.put(q, in.Cache[0].K+op.Ptr(8*slot), uint32(tokens[r]), uint32(positions[r]))
+			m.put(q, in.Memory[0][0]+op.Ptr(8*slot), uint32(tokens[r]), uint32(positions[r]))
 			block, offset := slot/in.BlockSize, slot%in.BlockSize // [Blocks,KVHeads 2,BlockSize,HeadDim 1]
-			m.put(q, in.Cache[1].V+op.Ptr(4*(block*2*in.BlockSize+in.BlockSize+offset)), uint32(tokens[r]))
+			m.put(q, in.Memory[1][1]+op.Ptr(4*(block*2*in.BlockSize+in.BlockSize+offset)), uint32(tokens[r]))
 		}
 	}
 }
@@ -108,8 +108,8 @@ func (m *fakeModel) attend(q op.Stream, in *model.Inputs, read *[][]int32) {
 			}
 			for t := int32(0); t <= p; t++ {
 				block := tables[int32(s)*in.MaxBlocks+t/in.BlockSize]
-				k := m.ints(q, in.Cache[0].K+op.Ptr(8*(block*in.BlockSize+t%in.BlockSize)), 2)
-				v := m.ints(q, in.Cache[1].V+op.Ptr(4*(block*2*in.BlockSize+in.BlockSize+t%in.BlockSize)), 1)
+				k := m.ints(q, in.Memory[0][0]+op.Ptr(8*(block*in.BlockSize+t%in.BlockSize)), 2)
+				v := m.ints(q, in.Memory[1][1]+op.Ptr(4*(block*2*in.BlockSize+in.BlockSize+t%in.BlockSize)), 1)
 				if k[1] != t || v[0] != k[0] {
 					q.Fail(fmt.Errorf("token %d of a sequence: the cache holds position %d, key %d and value %d", t, k[1], k[0], v[0]))
 					return

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"sort"
@@ -74,9 +75,11 @@ func (n Need) check() error {
 	if n.Layout.Vocab < 1 || n.Layout.Vocab > most {
 		return fmt.Errorf("a vocabulary of %d tokens (must be 1 … %d)", n.Layout.Vocab, most)
 	}
-	for i, kv := range n.Layout.KV {
-		if kv.Heads < 1 || kv.HeadDim < 1 || int64(kv.Heads)*int64(kv.HeadDim) > most {
-			return fmt.Errorf("layer %d keeps %d heads of %d elements", i, kv.Heads, kv.HeadDim)
+	for i, memory := range n.Layout.Memory {
+		for _, a := range memory.Arrays {
+			if a.Elements < 1 || a.Elements > most {
+				return fmt.Errorf("layer %d keeps arrays of %d elements", i, a.Elements)
+			}
 		}
 	}
 	return nil
@@ -143,15 +146,17 @@ func (n Need) doesNotFit() error {
 
 // blockBytes is what one block takes in all layers.
 func (n Need) blockBytes() (bytes int64) {
-	for _, kv := range n.Layout.KV {
-		bytes += 2 * keyBytes(kv, n.BlockSize, n.KVType)
+	for _, memory := range n.Layout.Memory {
+		for _, a := range memory.Arrays {
+			bytes += arrayBytes(a, n.KVType) * int64(n.BlockSize)
+		}
 	}
 	return bytes
 }
 
-// keyBytes is what the keys, or as well the values, of one block take in one layer.
-func keyBytes(kv model.KV, blockSize int, t op.DType) int64 {
-	return int64(kv.Heads) * int64(kv.HeadDim) * int64(blockSize) * t.Bytes()
+// arrayBytes is what an array takes for one token, or for one sequence.
+func arrayBytes(a model.Array, kvType op.DType) int64 {
+	return a.Elements * cmp.Or(a.Type, kvType).Bytes()
 }
 
 // whole is the largest step.

@@ -23,7 +23,7 @@ func small() Need {
 		KVType: op.BF16, BlockSize: 16, MaxContext: 2048, MaxSequences: 8, MaxBatchTokens: 512,
 	}
 	for range 30 {
-		n.Layout.KV = append(n.Layout.KV, model.KV{Heads: 3, HeadDim: 64})
+		n.Layout.Memory = append(n.Layout.Memory, model.KeysAndValues(3, 64))
 	}
 	return n
 }
@@ -38,7 +38,7 @@ func TestPlan(t *testing.T) {
 		{"every sequence at full length", func(n *Need) {}, 8 * 128},
 		{"as much as there is", func(n *Need) { n.MemoryBytes = 300 << 20 }, -1},
 		{"length that fills no block", func(n *Need) { n.MaxContext, n.MaxSequences = 17, 1 }, 2},
-		{"no layer keeps anything", func(n *Need) { n.Layout.KV = nil }, 8 * 128},
+		{"no layer keeps anything", func(n *Need) { n.Layout.Memory = nil }, 8 * 128},
 	}
 	for _, test := range cases {
 		t.Run(test.name, func(t *testing.T) {
@@ -52,7 +52,7 @@ func TestPlan(t *testing.T) {
 			if sum != m.Total || m.Total > n.MemoryBytes || m.Cache != int64(m.Blocks)*m.BlockBytes || m.Tokens != m.Blocks*n.BlockSize {
 				t.Errorf("the sums do not hold: %+v", m)
 			}
-			if len(n.Layout.KV) > 0 && m.BlockBytes != blockBytes {
+			if len(n.Layout.Memory) > 0 && m.BlockBytes != blockBytes {
 				t.Errorf("bytes of a block: got %d, want %d", m.BlockBytes, blockBytes)
 			}
 			if test.blocks >= 0 && m.Blocks != test.blocks {
@@ -148,7 +148,7 @@ func TestPlanRefusesSizes(t *testing.T) {
 		{"batch", func(n *Need) { n.MaxBatchTokens = math.MaxInt }, "--max-batch-tokens is"},
 		{"cache of integers", func(n *Need) { n.KVType = op.I32 }, "--kv-type"},
 		{"unknown type", func(n *Need) { n.KVType = 99 }, "--kv-type"},
-		{"layer without heads", func(n *Need) { n.Layout.KV[3].Heads = 0 }, "layer 3 keeps 0 heads"},
+		{"layer without heads", func(n *Need) { n.Layout.Memory[3] = model.KeysAndValues(0, 64) }, "layer 3 keeps arrays of 0 elements"},
 		{"vocabulary", func(n *Need) { n.Layout.Vocab = 0 }, "a vocabulary of 0 tokens"},
 	}
 	for _, test := range cases {

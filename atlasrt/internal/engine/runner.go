@@ -85,13 +85,13 @@ func (r *runner) allocate() (err error) {
 	if r.stream, err = c.Device.Stream(c.ScratchBytes); err != nil {
 		return fmt.Errorf("a stream with %d bytes of scratch: %w", c.ScratchBytes, err)
 	}
-	var cache []model.Cache
-	for i, kv := range r.layout.KV {
-		bytes := int64(c.Blocks) * keyBytes(kv, c.BlockSize, c.KVType)
-		cache = append(cache, model.Cache{
-			K: take(bytes, fmt.Sprintf("the keys of layer %d", i)),
-			V: take(bytes, fmt.Sprintf("the values of layer %d", i)),
-		})
+	var memory [][]op.Ptr
+	for i, kept := range r.layout.Memory {
+		arrays := make([]op.Ptr, len(kept.Arrays))
+		for n, a := range kept.Arrays {
+			arrays[n] = take(int64(c.Blocks)*int64(c.BlockSize)*arrayBytes(a, c.KVType), fmt.Sprintf("array %d of what layer %d keeps", n, i))
+		}
+		memory = append(memory, arrays)
 	}
 	n := need(c, r.layout)
 	bytes := n.stepBytes()
@@ -104,7 +104,7 @@ func (r *runner) allocate() (err error) {
 		return err
 	}
 	// All steps have these in common; prepare adds the rest.
-	r.step.forward = model.Inputs{Logits: r.logits, Cache: cache, Blocks: int32(c.Blocks), BlockSize: int32(c.BlockSize), KVType: c.KVType}
+	r.step.forward = model.Inputs{Logits: r.logits, Memory: memory, Blocks: int32(c.Blocks), BlockSize: int32(c.BlockSize), KVType: c.KVType}
 	r.step.sample = op.Sample{Out: r.sampled, Logits: r.logits, Vocab: r.layout.Vocab}
 	r.step.resolve = op.Resolve{Out: r.staging, Sampled: r.sampled, Samples: int32(c.MaxSequences)}
 	r.step.results = op.Copy{In: r.sampled}

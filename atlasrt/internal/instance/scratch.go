@@ -37,7 +37,10 @@ func (p *Prepared) measure() error {
 func (p *Prepared) inputs(seqs, rows int32, tokens int) *model.Inputs {
 	in := &model.Inputs{
 		Rows: rows, Seqs: seqs, Outputs: seqs, MaxBlocks: int32((tokens + p.Sizes.BlockSize - 1) / p.Sizes.BlockSize),
-		BlockSize: int32(p.Sizes.BlockSize), KVType: p.Sizes.KVType, Cache: make([]model.Cache, len(p.Layout.KV)),
+		BlockSize: int32(p.Sizes.BlockSize), KVType: p.Sizes.KVType,
+	}
+	for _, kept := range p.Layout.Memory {
+		in.Memory = append(in.Memory, make([]op.Ptr, len(kept.Arrays)))
 	}
 	in.Blocks = in.Seqs * in.MaxBlocks
 	return in

@@ -100,6 +100,12 @@ func (c *Counter) want(w weights.Want, kept op.Scheme) bool {
 	return !known
 }
 
+// Has implements model.Source.
+func (c *Counter) Has(name string) bool {
+	_, ok := c.stored(name)
+	return ok
+}
+
 // Scheme implements model.Source.
 func (c *Counter) Scheme(name string) op.Scheme {
 	scheme, _ := formOf(c.stored, name)
@@ -197,12 +203,15 @@ func (c *Counter) Vector(parts ...model.Part) op.Ptr {
 	return c.place(n*op.F32.Bytes(), parts)
 }
 
-// Values implements model.Source. A counting pass reads nothing.
-func (c *Counter) Values(name string, n int32) []float32 {
-	if _, ok := c.stored(name); ok {
-		c.want(weights.Want{Name: name, Shape: []int64{int64(n)}, Optional: true}, 0)
+// Values implements model.Source.
+func (c *Counter) Values(name string, shape ...int32) []float32 {
+	want, n := weights.Want{Name: name}, int64(1)
+	for _, size := range shape {
+		want.Shape = append(want.Shape, int64(size))
+		n *= int64(size)
 	}
-	return nil
+	c.want(want, 0)
+	return make([]float32, n)
 }
 
 // Floats implements model.Source.

@@ -105,6 +105,12 @@ func (l *Loader) fail(err error) {
 	}
 }
 
+// Has implements model.Source.
+func (l *Loader) Has(name string) bool {
+	_, ok := l.stored(name)
+	return ok
+}
+
 // Scheme implements model.Source.
 func (l *Loader) Scheme(name string) op.Scheme {
 	scheme, _ := formOf(l.stored, name)
@@ -175,9 +181,8 @@ func (l *Loader) Vector(parts ...model.Part) op.Ptr {
 	var all []float32
 	for _, p := range parts {
 		values := l.Values(p.Name, p.Rows)
-		if values == nil {
-			values = make([]float32, p.Rows)
-			l.fail(fmt.Errorf("%s: %w", p.Name, weights.ErrMissing))
+		for i := range values {
+			values[i] += p.Plus
 		}
 		all = append(all, values...)
 	}
@@ -185,15 +190,16 @@ func (l *Loader) Vector(parts ...model.Part) op.Ptr {
 }
 
 // Values implements model.Source.
-func (l *Loader) Values(name string, n int32) []float32 {
-	if _, ok := l.checkpoint.Info(name); !ok {
-		return nil
-	}
-	t, err := l.checkpoint.Tensor(name)
-	if err == nil && t.Elements() != int64(n) {
-		err = fmt.Errorf("%s has %d elements, not %d", t.Info, t.Elements(), n)
+func (l *Loader) Values(name string, shape ...int32) []float32 {
+	n := int64(1)
+	for _, size := range shape {
+		n *= int64(size)
 	}
 	values := make([]float32, n)
+	t, err := l.checkpoint.Tensor(name)
+	if err == nil && t.Elements() != n {
+		err = fmt.Errorf("%s has %d elements, not %d", t.Info, t.Elements(), n)
+	}
 	if err == nil {
 		err = wrap(t, mapping.Guard(func() error { return gguf.Dequantize(values, t.Type, t.Data) }))
 		l.checkpoint.Release(t)

@@ -48,16 +48,16 @@ func NewAttention(src model.Source, c *Config, layer int32, prefix string, o Att
 
 // Forward adds attention(norm(h)) to h, the residual stream in w. In this order: the projections of queries, keys and values, rotation by
 // the step's w.Angles and the store to the cache, attention over the cache, and the output projection.
-func (a *Attention) Forward(ops Ops, q op.Stream, in *model.Inputs, cache model.Cache, rope Rope, norm Norm, w *Workspace) {
+func (a *Attention) Forward(ops Ops, q op.Stream, in *model.Inputs, memory []op.Ptr, rope Rope, norm Norm, w *Workspace) {
 	a.qkv.ForwardNormed(ops, q, w.QKV, norm, in.Rows, w)
 	ops.RotaryCache(q, op.RotaryCache{
-		QKV: w.QKV, K: cache.K, V: cache.V, Angles: w.Angles, Slots: in.Slots, QNorm: a.qNorm, KNorm: a.kNorm,
-		Rows: in.Rows, Heads: a.heads, KVHeads: a.kv, HeadDim: a.headDim, Pairs: rope.Pairs,
+		QKV: w.QKV, K: memory[0], V: memory[1], Angles: w.Angles, Slots: in.Slots, QNorm: a.qNorm, KNorm: a.kNorm,
+		Rows: in.Rows, QKVPitch: (a.heads + 2*a.kv) * a.headDim, Heads: a.heads, KVHeads: a.kv, HeadDim: a.headDim, Pairs: rope.Pairs,
 		Blocks: in.Blocks, BlockSize: in.BlockSize, Pairing: op.PairHalf, KVType: in.KVType, Eps: a.eps,
 	})
 	model.BeginLive(q)
 	ops.PagedAttention(q, op.PagedAttention{
-		Out: w.Mixed, Q: w.QKV, K: cache.K, V: cache.V, Starts: in.Starts, Lengths: in.Lengths, Tables: in.Tables,
+		Out: w.Mixed, Q: w.QKV, K: memory[0], V: memory[1], Starts: in.Starts, Lengths: in.Lengths, Tables: in.Tables,
 		Rows: in.Rows, QPitch: (a.heads + 2*a.kv) * a.headDim, Seqs: in.Seqs, MaxBlocks: in.MaxBlocks,
 		Heads: a.heads, KVHeads: a.kv, HeadDim: a.headDim, Blocks: in.Blocks, BlockSize: in.BlockSize,
 		Window: a.window, KVType: in.KVType, Scale: a.scale,

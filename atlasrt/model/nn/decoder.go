@@ -58,11 +58,11 @@ func NewDecoder(ops Ops, src model.Source, c *Config, o AttentionOptions, mixtur
 
 // Layout implements model.Model.
 func (d *Decoder) Layout() model.Layout {
-	kv := make([]model.KV, d.config.Layers)
-	for i := range kv {
-		kv[i] = model.KV{Heads: d.config.KVHeads, HeadDim: d.config.HeadDim}
+	memory := make([]model.Memory, d.config.Layers)
+	for i := range memory {
+		memory[i] = model.KeysAndValues(d.config.KVHeads, d.config.HeadDim)
 	}
-	return model.Layout{KV: kv, Vocab: d.config.Vocab, MaxContext: d.config.MaxPositions}
+	return model.Layout{Memory: memory, Vocab: d.config.Vocab, MaxContext: d.config.MaxPositions}
 }
 
 // Forward implements model.Model.
@@ -72,7 +72,7 @@ func (d *Decoder) Forward(q op.Stream, in *model.Inputs) {
 	d.rope.Angles(d.ops, q, in, w.Angles)
 	for i := range d.layers {
 		layer := &d.layers[i]
-		layer.Attention.Forward(d.ops, q, in, in.Cache[i], d.rope, layer.AttentionNorm, &w)
+		layer.Attention.Forward(d.ops, q, in, in.Memory[i], d.rope, layer.AttentionNorm, &w)
 		next := d.norm
 		if i+1 < len(d.layers) {
 			next = d.layers[i+1].AttentionNorm

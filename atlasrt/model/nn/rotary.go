@@ -56,8 +56,10 @@ type Rope struct {
 // NewRope places the frequencies. Those of a checkpoint that has factors (GGUF's rope_freqs.weight) are divided by them.
 func NewRope(src model.Source, r *Rotary) Rope {
 	frequency, scale := r.Frequencies()
-	for i, f := range src.Values("rope_freqs.weight", r.dims/2) {
-		frequency[i] /= f
+	if factors := "rope_freqs.weight"; src.Has(factors) {
+		for i, f := range src.Values(factors, r.dims/2) {
+			frequency[i] /= f
+		}
 	}
 	return Rope{src.Floats(frequency), r.dims / 2, scale}
 }

@@ -39,7 +39,8 @@ func (s *Set) RotaryCache(_ op.Stream, x op.RotaryCache) {
 		rotate(head, angles, x.Pairing)
 	}
 	for r := range int(x.Rows) {
-		row := load(x.QKV, s.act, r*width, width)
+		at := r * int(x.QKVPitch)
+		row := load(x.QKV, s.act, at, width)
 		angles := load(x.Angles, op.F32, r*2*pairs, 2*pairs)
 		for h := range heads {
 			turn(row[h*dim:(h+1)*dim], angles, x.QNorm)
@@ -48,7 +49,7 @@ func (s *Set) RotaryCache(_ op.Stream, x op.RotaryCache) {
 		for h := range kvHeads {
 			turn(keys[h*dim:(h+1)*dim], angles, x.KNorm)
 		}
-		s.store(x.QKV, s.act, r*width, row[:(heads+kvHeads)*dim])
+		s.store(x.QKV, s.act, at, row[:(heads+kvHeads)*dim])
 		if slots[r] < 0 {
 			continue
 		}

@@ -53,7 +53,7 @@ func (s *Set) NormRoute(q op.Stream, x op.NormRoute) bool {
 	s.Linear(q, op.Linear{Out: logits, In: x.Normed, W: x.W, Rows: x.Rows, OutPitch: x.W.Rows})
 	s.Route(q, op.Route{
 		IDs: x.IDs, Weights: x.Weights, Order: x.Order, Starts: x.Starts, Logits: logits, Bias: x.Bias,
-		Rows: x.Rows, Experts: x.W.Rows, TopK: x.TopK, Normalise: x.Normalise, Routing: x.Routing, Scale: x.Factor,
+		Rows: x.Rows, Experts: x.W.Rows, TopK: x.TopK, Shared: x.Shared, Normalise: x.Normalise, Routing: x.Routing, Scale: x.Factor,
 	})
 	return true
 }
@@ -66,7 +66,7 @@ func (s *Set) NormRouteUp(q op.Stream, x op.NormRouteUp) bool {
 	s.NormRoute(q, op.NormRoute{
 		Normed: y, Sum: x.Sum, IDs: x.IDs, Weights: x.Weights, Order: x.Order, Starts: x.Starts,
 		In: x.In, Residual: x.Residual, Scale: x.Scale, Bias: x.Bias, W: x.Router,
-		Rows: x.Rows, TopK: x.TopK, Normalise: x.Normalise, Routing: x.Routing, Factor: x.Factor, Eps: x.Eps,
+		Rows: x.Rows, TopK: x.TopK, Shared: x.Shared, Normalise: x.Normalise, Routing: x.Routing, Factor: x.Factor, Eps: x.Eps,
 	})
 	s.ExpertUp(q, op.ExpertUp{Out: x.Out, In: y, IDs: x.IDs, Order: x.Order, Starts: x.Starts, W: x.W, Rows: x.Rows, TopK: x.TopK})
 	return true
@@ -114,5 +114,28 @@ func (s *Set) ExpertDownNorm(q op.Stream, x op.ExpertDownNorm) bool {
 		Out: x.Out, In: x.In, IDs: x.IDs, Weights: x.Weights, Order: x.Order, Starts: x.Starts, W: x.W, Rows: x.Rows, TopK: x.TopK,
 	})
 	s.RMSNorm(q, op.RMSNorm{Out: x.Normed, In: x.Out, Scale: x.Scale, Rows: x.Rows, Cols: x.W.Rows, Eps: x.Eps})
+	return true
+}
+
+// DeltaNet convolves, runs the gated delta rule, and normalises and gates what it gives.
+func (s *Set) DeltaNet(q op.Stream, x op.DeltaNet) bool {
+	var pin runtime.Pinner
+	defer pin.Unpin()
+	channels, values := 2*x.KeyHeads*x.KeyDim+x.ValueHeads*x.ValueDim, x.ValueHeads*x.ValueDim
+	pitch := channels + values + 2*x.ValueHeads
+	column := func(n int32) op.Ptr { return x.In + op.Ptr(int64(n)*s.act.Bytes()) }
+	convolved, out := s.between(&pin, x.Rows, channels), s.between(&pin, x.Rows, values)
+	s.CausalConv(q, op.CausalConv{
+		Out: convolved, In: x.In, Filter: x.Filter, State: x.Window, Starts: x.Starts, Lengths: x.Lengths, Slot: x.Slot,
+		Rows: x.Rows, Seqs: x.Seqs, Slots: x.Slots, MaxDrafts: x.MaxDrafts, Channels: channels, Width: x.Width, InPitch: pitch,
+	})
+	s.DeltaRule(q, op.DeltaRule{
+		Out: out, QKV: convolved, Gates: column(channels + values), Decay: x.Decay, Bias: x.Bias, State: x.State, Journal: x.Journal,
+		Starts: x.Starts, Lengths: x.Lengths, Slot: x.Slot, Drafts: x.Drafts, Accepted: x.Accepted, Rows: x.Rows, Seqs: x.Seqs, Slots: x.Slots, MaxDrafts: x.MaxDrafts,
+		KeyHeads: x.KeyHeads, ValueHeads: x.ValueHeads, KeyDim: x.KeyDim, ValueDim: x.ValueDim, GatesPitch: pitch, Tiled: x.Tiled, Eps: x.Eps,
+	})
+	s.GatedNorm(q, op.GatedNorm{
+		Out: x.Out, In: out, Z: column(channels), Scale: x.Scale, Rows: x.Rows, Heads: x.ValueHeads, HeadDim: x.ValueDim, ZPitch: pitch, Gate: x.Gate, Eps: x.NormEps,
+	})
 	return true
 }

@@ -10,14 +10,15 @@ import (
 
 // Route picks experts and groups the picks.
 func (s *Set) Route(_ op.Stream, x op.Route) {
-	rows, experts, top := int(x.Rows), int(x.Experts), int(x.TopK)
+	rows, experts, top, shared := int(x.Rows), int(x.Experts), int(x.TopK), int(x.Shared)
 	bias := make([]float64, experts)
 	if x.Bias != 0 {
 		bias = load(x.Bias, op.F32, 0, experts)
 	}
 	ids := slice[int32](x.IDs, rows*top)
 	for r := range rows {
-		scores := load(x.Logits, s.act, r*experts, experts)
+		logits := load(x.Logits, s.act, r*experts, experts)
+		scores, common := logits[:experts-shared], logits[experts-shared:]
 		if x.Routing == op.RouteSigmoid {
 			for e, z := range scores {
 				scores[e] = 1 / (1 + math.Exp(-z))
@@ -25,8 +26,8 @@ func (s *Set) Route(_ op.Stream, x op.Route) {
 		} else {
 			softmax(scores)
 		}
-		chosen := best(scores, bias, top)
-		weights, sum := make([]float64, top), 0.0
+		chosen := best(scores, bias, top-shared)
+		weights, sum := make([]float64, top-shared, top), 0.0
 		for k, e := range chosen {
 			ids[r*top+k] = int32(e)
 			weights[k] = scores[e]
@@ -37,6 +38,10 @@ func (s *Set) Route(_ op.Stream, x op.Route) {
 		}
 		for k := range weights {
 			weights[k] *= float64(x.Scale) / sum
+		}
+		for _, z := range common {
+			ids[r*top+top-1] = int32(experts - 1)
+			weights = append(weights, 1/(1+math.Exp(-z)))
 		}
 		s.store(x.Weights, op.F32, r*top, weights)
 	}

@@ -68,6 +68,8 @@ INLINE f32x8 exp8(f32x8 x) {
     return pick8(tiny, times_power8(p, n), set8(0));
 }
 
+INLINE f32x8 sigmoid8(f32x8 x) { return div8(set8(1), add8(set8(1), exp8(neg8(x)))); }
+
 INLINE f32x8 load_up_to8_bf16(const uint16_t *p, int n) {
     if (n >= kWidth) return load8_bf16(p);
     uint16_t part[kWidth] = {0};

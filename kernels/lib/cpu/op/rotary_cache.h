@@ -46,7 +46,7 @@ INLINE void store_head(const atlas_RotaryCache *a, void *cache, size_t at, const
 
 static inline void rotary_cache_row(const atlas_RotaryCache *a, size_t row) {
     const int dim = a->HeadDim;
-    float *head = a->QKV + row * ((size_t)a->Heads + 2 * a->KVHeads) * dim;
+    float *head = a->QKV + row * (size_t)a->QKVPitch;
     const float *angles = a->Angles + row * 2 * a->Pairs;
     for (int h = 0; h < a->Heads; h++, head += dim) {
         if (a->QNorm) scale_head(head, a->QNorm, dim, a->Eps);

@@ -5,8 +5,6 @@
 
 static_assert(sizeof(atlas_act) == sizeof(float), "activations are f32");
 
-INLINE f32x8 sigmoid8(f32x8 x) { return div8(set8(1), add8(set8(1), exp8(neg8(x)))); }
-
 // What the scores of a row need besides its logits.
 typedef struct {
     float max, sum;

@@ -38,7 +38,7 @@ __device__ void rotary_cache(const atlas_RotaryCache &a) {
     const int dim = a.HeadDim, all = a.Heads + 2 * a.KVHeads, begin = threadIdx.x % kLanes * 8;
     const size_t row = blockIdx.x;
     const pairs p = {a.Pairs, a.Pairing == ATLAS_PAIR_HALF};
-    const bool aligned = dim % 8 == 0, whole = aligned && p.half && a.Pairs % 8 == 0;
+    const bool aligned = dim % 8 == 0 && a.QKVPitch % 8 == 0, whole = aligned && p.half && a.Pairs % 8 == 0;
     const float *angles = a.Angles + row * 2 * a.Pairs;
     atlas::release_next();
     for (int i = threadIdx.x * 32; i < dim; i += P::kThreads * 32) {  // weights: no kernel writes them
@@ -65,7 +65,7 @@ __device__ void rotary_cache(const atlas_RotaryCache &a) {
         const int h = (blockIdx.y * P::kPerLane + k) * kHeads + threadIdx.x / kLanes;
         const bool there = h < all, query = h < a.Heads, value = h >= a.Heads + a.KVHeads;
         const float *norm = value || !there ? nullptr : query ? a.QNorm : a.KNorm;
-        atlas_act *data = a.QKV + (row * all + h) * dim;
+        atlas_act *data = a.QKV + row * a.QKVPitch + h * dim;
         atlas::f32x8 own[kTurns] = {}, other[kTurns] = {}, own_norm[kTurns], other_norm[kTurns];
         float squares = 0;
 #pragma unroll

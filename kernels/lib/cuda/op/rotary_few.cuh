@@ -24,7 +24,7 @@ __device__ void rotary_few(const atlas_RotaryCache &a) {
     const int all = a.Heads + 2 * a.KVHeads, h = blockIdx.y * kHeads + threadIdx.x / 16, lane = threadIdx.x % 16, c = lane * 8;
     const bool there = h < all, query = h < a.Heads, value = h >= a.Heads + a.KVHeads, upper = lane >= 8;  // half of the head
     const size_t row = blockIdx.x;
-    atlas_act *data = a.QKV + (row * all + (there ? h : 0)) * kDim + c;
+    atlas_act *data = a.QKV + row * a.QKVPitch + (there ? h : 0) * kDim + c;
     const float *angles = a.Angles + row * kDim + c % 64, *norm = value ? nullptr : query ? a.QNorm : a.KNorm;
     release_next();
     const f32x8 scale = norm ? rotary::load8_f32(norm + c, 8, true) : f32x8{};

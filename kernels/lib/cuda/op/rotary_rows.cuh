@@ -10,7 +10,7 @@ __device__ void rotary_rows(const atlas_RotaryCache &a) {
     const int all = a.Heads + 2 * a.KVHeads, lane = threadIdx.x % 16, c = lane * 8, first = blockIdx.y * kHeads * P::kPerLane + threadIdx.x / 16;
     const bool upper = lane >= 8;  // half of the head
     const size_t row = blockIdx.x;
-    atlas_act *data = a.QKV + row * all * kDim + c;
+    atlas_act *data = a.QKV + row * a.QKVPitch + c;
     atlas::release_next();
     atlas::wait_for_previous();
     uint4 own[P::kPerLane];
