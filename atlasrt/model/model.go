@@ -5,7 +5,11 @@
 // kernels through the interfaces of package op alone.
 package model
 
-import "github.com/atlas-inference/atlas/atlasrt/op"
+import (
+	"slices"
+
+	"github.com/atlas-inference/atlas/atlasrt/op"
+)
 
 // Model is a loaded network.
 type Model interface {
@@ -20,6 +24,11 @@ type Layout struct {
 	Memory     []Memory // of each layer that keeps something
 	Vocab      int32    // token ids, from 0
 	MaxContext int32    // positions, from 0: the longest sequence
+}
+
+// Keeps tells whether any layer keeps memory of a kind.
+func (l Layout) Keeps(kind Kind) bool {
+	return slices.ContainsFunc(l.Memory, func(m Memory) bool { return m.Kind == kind })
 }
 
 // Memory is what one layer keeps: arrays of one kind.

@@ -1,70 +1,50 @@
-// Package cache keeps the books of a paged key-value cache: which sequence holds which block, and which blocks hold a prefix that
-// another sequence may share. A block has room for the keys and values of a fixed number of tokens. Source: Kwon et al. 2023
-// (PagedAttention), https://arxiv.org/abs/2309.06180.
+// Package cache keeps the books of what sequences hold on a device: blocks of a paged key-value cache, and slots of state. A block has room
+// for the keys and values of a fixed number of tokens, and a sequence holds as many as its tokens need; blocks that hold a common prefix are
+// shared. A slot has room for what layers keep of a sequence whatever its length, and each sequence holds one. Source of the first: Kwon et
+// al. 2023 (PagedAttention), https://arxiv.org/abs/2309.06180.
 //
-// It counts blocks and never touches their memory. At every moment free + used + cached = total. A block is free; or used, held by one
-// or more sequences; or cached, held by none but kept because its contents may be asked for again. A block can be matched once Commit
-// has said that its contents are written.
+// It counts and never touches memory. Blocks and slots are pools with the same books: at every moment free + used + cached = total. One of a
+// pool is free; or used, held by one or more sequences; or cached, held by none but kept because its contents may be asked for again. A
+// block can be matched once Commit has said that its contents are written.
 //
 // A sequence lives so: Open; Match for its prompt; then for each step Reserve, Begin, the step, End and Commit; Release at last. One
 // goroutine at a time may use a Cache.
 package cache
 
-import (
-	"fmt"
-	"slices"
-)
+import "fmt"
 
-// Cache is the books of one pool of blocks.
+// Sizes are those of the pools.
+type Sizes struct {
+	Blocks    int // of tokens
+	BlockSize int // tokens of a block
+	Slots     int // of state; 0: sequences have none
+}
+
+// Cache is the books of all pools.
 type Cache struct {
-	blockSize int
-	blocks    []block
-	free      []int32       // taken from the end; the first ones have never been used
-	fresh     int           // how many have never been used
-	growth    int           // see LimitGrowth
-	written   map[Key]int32 // blocks that Match may find; nil where prefix caching is off
-	cached    list          // those of them that no sequence holds, the longest unused first
-
-	begun, ended uint64    // numbers of steps: those after ended up to begun are in flight
-	leaving      []leaving // blocks released while steps were in flight, in order
+	blockSize    int
+	blocks       pool
+	slots        pool
+	begun, ended uint64 // numbers of steps: those after ended up to begun are in flight
 }
 
-// leaving is a block that has been released and may not be taken until a step has ended.
-type leaving struct {
-	block int32
-	step  uint64
-}
-
-type block struct {
-	holders    int32
-	matchable  bool
-	key        Key
-	prev, next int32 // in the list of cached blocks
-}
-
-// New makes the books of a pool of blocks, each of blockSize tokens; share turns prefix caching on.
-func New(blocks, blockSize int, share bool) *Cache {
-	if blocks < 1 || blockSize < 1 {
-		panic(fmt.Sprintf("BUG: a cache of %d blocks of %d tokens", blocks, blockSize))
+// New makes the books of pools of which nothing is used; share turns prefix caching on.
+func New(sizes Sizes, share bool) *Cache {
+	if sizes.Blocks < 1 || sizes.BlockSize < 1 || sizes.Slots < 0 {
+		panic(fmt.Sprintf("BUG: a cache of sizes %+v", sizes))
 	}
-	c := &Cache{blockSize: blockSize, blocks: make([]block, blocks), free: make([]int32, blocks), fresh: blocks, growth: blocks, cached: emptyList()}
-	for i := range c.free {
-		c.free[i] = int32(blocks - 1 - i) // the lowest block is taken first
-	}
-	if share {
-		c.written = make(map[Key]int32, blocks)
-	}
-	return c
+	return &Cache{blockSize: sizes.BlockSize, blocks: newPool(sizes.Blocks, share), slots: newPool(sizes.Slots, false)}
 }
 
 // LimitGrowth bounds how many blocks are ever used as long as sequences hold fewer: once that many have been used, the cached block that
 // was unused longest is dropped before a block is taken that has never been used. Where the system gives memory at its first use, memory
 // then grows with what sequences hold and not with what is cached.
-func (c *Cache) LimitGrowth(blocks int) { c.growth = blocks }
+func (c *Cache) LimitGrowth(blocks int) { c.blocks.growth = blocks }
 
-// Sequence is the blocks that one sequence holds, in order.
+// Sequence is what one sequence holds: blocks, in order, and a slot.
 type Sequence struct {
 	blocks    []int32
+	slot      int32
 	keys      []Key // of the full blocks that are written
 	seed      Key
 	committed int // tokens whose keys and values are written
@@ -73,8 +53,8 @@ type Sequence struct {
 // Open starts a sequence that holds nothing. Only sequences with the same salt share blocks. Growing up to so many tokens allocates no
 // memory later.
 func (c *Cache) Open(salt string, tokens int) *Sequence {
-	s := &Sequence{seed: seed(salt), blocks: make([]int32, 0, c.blocksFor(tokens))}
-	if c.written != nil {
+	s := &Sequence{seed: seed(salt), blocks: make([]int32, 0, c.blocksFor(tokens)), slot: none}
+	if c.shares() {
 		s.keys = make([]Key, 0, tokens/c.blockSize)
 	}
 	return s
@@ -83,48 +63,59 @@ func (c *Cache) Open(salt string, tokens int) *Sequence {
 // Blocks is the block table: token t lies in Blocks()[t/blockSize]. It is valid until the next call about s.
 func (s *Sequence) Blocks() []int32 { return s.blocks }
 
+// Slot is where the state lies; negative while the sequence holds no slot.
+func (s *Sequence) Slot() int32 { return s.slot }
+
 // Committed is how many tokens are written.
 func (s *Sequence) Committed() int { return s.committed }
 
 // Match gives an empty sequence the longest run of written blocks that hold a prefix of tokens, and returns its length in tokens. It
 // never covers the last token: that must be computed, since its logits choose the next one.
-func (c *Cache) Match(s *Sequence, tokens []int32) int {
+//
+// Where sequences have a state, it is not kept at the end of a prefix, and computing must begin at the first token: the sequence gets
+// nothing, and recompute is the length that it would have got.
+func (c *Cache) Match(s *Sequence, tokens []int32) (matched, recompute int) {
 	if len(s.blocks) > 0 {
 		panic("BUG: match for a sequence that holds blocks")
 	}
-	if c.written == nil {
-		return 0
+	if !c.shares() {
+		return 0, 0
 	}
-	for i := 0; (i+1)*c.blockSize < len(tokens); i++ {
-		id, ok := c.written[c.key(s, i, tokens)]
+	n := 0
+	for ; (n+1)*c.blockSize < len(tokens); n++ {
+		id, ok := c.blocks.written[c.key(s, n, tokens)]
 		if !ok {
 			break
 		}
-		if c.blocks[id].holders == 0 {
-			c.cached.remove(c.blocks, id)
+		if !c.states() {
+			c.blocks.hold(id)
+			s.blocks = append(s.blocks, id)
 		}
-		c.blocks[id].holders++
-		s.blocks = append(s.blocks, id)
 	}
 	s.keys = s.keys[:len(s.blocks)] // the tokens of other blocks may still change
 	s.committed = len(s.blocks) * c.blockSize
-	return s.committed
+	return s.committed, n*c.blockSize - s.committed
 }
 
-// Reserve makes s hold blocks for so many tokens in all. It takes free blocks, and then drops the cached blocks that were unused longest.
-// Where there are too few it reports false and takes nothing.
+// Reserve makes s hold blocks for so many tokens in all, and a slot where sequences have one. It takes free blocks, and then drops the cached
+// blocks that were unused longest. Where there are too few blocks or no slot it reports false and takes nothing.
 func (c *Cache) Reserve(s *Sequence, tokens int) bool {
 	missing := c.blocksFor(tokens) - len(s.blocks)
-	if missing > c.Available() {
+	slotless := c.states() && s.slot == none
+	if missing > c.blocks.available() || slotless && !c.Admits() {
 		return false
 	}
 	for range missing {
-		id := c.take()
-		c.blocks[id].holders = 1
-		s.blocks = append(s.blocks, id)
+		s.blocks = append(s.blocks, c.blocks.take())
+	}
+	if slotless {
+		s.slot = c.slots.take()
 	}
 	return true
 }
+
+// Admits tells whether there is a slot for one sequence more, or sequences have none.
+func (c *Cache) Admits() bool { return !c.states() || c.slots.available() > 0 }
 
 // Commit says that the keys and values of tokens, the whole sequence so far, are written: full blocks can be matched
 // from now on.
@@ -132,31 +123,25 @@ func (c *Cache) Commit(s *Sequence, tokens []int32) {
 	if len(tokens) < s.committed || len(tokens) > len(s.blocks)*c.blockSize {
 		panic("BUG: commit of tokens that were not reserved, or fewer than before")
 	}
-	if c.written != nil {
+	if c.shares() {
 		for i := s.committed / c.blockSize; i < len(tokens)/c.blockSize; i++ {
-			key := c.key(s, i, tokens)
-			// Where another sequence wrote the same contents first, its block stays the one that is matched.
-			if _, ok := c.written[key]; !ok {
-				id := s.blocks[i]
-				c.written[key] = id
-				c.blocks[id].key, c.blocks[id].matchable = key, true
-			}
+			c.blocks.publish(s.blocks[i], c.key(s, i, tokens))
 		}
 	}
 	s.committed = len(tokens)
 }
 
-// Abort gives back the blocks of s that were reserved and not written.
+// Abort gives back the blocks of s that were reserved and not written, and the slot where nothing is written.
 func (c *Cache) Abort(s *Sequence) { c.drop(s, c.blocksFor(s.committed)) }
 
-// Release gives back every block of s, which is empty then. Written blocks stay cached until their memory is needed.
+// Release gives back all that s holds; it is empty then. Written blocks stay cached until their memory is needed.
 func (c *Cache) Release(s *Sequence) {
 	c.drop(s, 0)
 	s.committed = 0
 }
 
-// Begin says that a step is in flight which may read and write every block held now. Steps end in the order in which they began. A block
-// that is given back can be taken only when every step that had begun by then has ended.
+// Begin says that a step is in flight which may read and write all that is held now. Steps end in the order in which they began. What is
+// given back can be taken only when every step that had begun by then has ended.
 func (c *Cache) Begin() { c.begun++ }
 
 // End says that the oldest step in flight has run.
@@ -165,66 +150,36 @@ func (c *Cache) End() {
 		panic("BUG: a step ends that did not begin")
 	}
 	c.ended++
-	n := 0
-	for ; n < len(c.leaving) && c.leaving[n].step <= c.ended; n++ {
-		c.leave(c.leaving[n].block)
-	}
-	c.leaving = slices.Delete(c.leaving, 0, n)
+	c.blocks.land(c.ended)
+	c.slots.land(c.ended)
 }
 
-// Available is how many blocks can be reserved.
-func (c *Cache) Available() int { return len(c.free) + c.cached.length }
+// Blocks are the books of the blocks.
+func (c *Cache) Blocks() Counts { return c.blocks.counts() }
 
-// Counts are how many blocks are free, how many sequences or steps in flight hold, and how many are cached.
-func (c *Cache) Counts() (free, used, cached int) {
-	return len(c.free), len(c.blocks) - len(c.free) - c.cached.length, c.cached.length
-}
+// Slots are the books of the slots.
+func (c *Cache) Slots() Counts { return c.slots.counts() }
 
-// Tokens is how many tokens the whole pool holds.
-func (c *Cache) Tokens() int { return len(c.blocks) * c.blockSize }
+// Tokens is how many tokens all blocks hold.
+func (c *Cache) Tokens() int { return len(c.blocks.items) * c.blockSize }
+
+// shares tells whether prefix caching is on.
+func (c *Cache) shares() bool { return c.blocks.written != nil }
+
+// states tells whether sequences have a state.
+func (c *Cache) states() bool { return len(c.slots.items) > 0 }
 
 func (c *Cache) blocksFor(tokens int) int { return (tokens + c.blockSize - 1) / c.blockSize }
 
-// drop gives back all but the first keep blocks, the last one first. So the end of a prefix is dropped from the cache before its beginning,
-// without which it could not be matched.
+// drop gives back all but the first keep blocks, the last one first, and the slot where it keeps none. So the end of a prefix is dropped from
+// the cache before its beginning, without which it could not be matched.
 func (c *Cache) drop(s *Sequence, keep int) {
 	for i := len(s.blocks) - 1; i >= keep; i-- {
-		id := s.blocks[i]
-		if c.begun > c.ended {
-			c.leaving = append(c.leaving, leaving{id, c.begun})
-		} else {
-			c.leave(id)
-		}
+		c.blocks.give(s.blocks[i], c.begun, c.ended)
 	}
 	s.blocks = s.blocks[:keep]
-}
-
-func (c *Cache) leave(id int32) {
-	b := &c.blocks[id]
-	b.holders--
-	switch {
-	case b.holders > 0:
-	case b.matchable:
-		c.cached.push(c.blocks, id)
-	default:
-		c.free = append(c.free, id)
+	if keep == 0 && s.slot != none {
+		c.slots.give(s.slot, c.begun, c.ended)
+		s.slot = none
 	}
-}
-
-// take picks a block for a sequence: the free block that came back last, whose memory has been used; then one that has never been used;
-// and then the cached block that was unused longest. The last two change places beyond the bound of LimitGrowth.
-func (c *Cache) take() int32 {
-	n := len(c.free)
-	grown := n == c.fresh && len(c.blocks)-c.fresh >= c.growth && c.cached.length > 0
-	if n > 0 && !grown {
-		id := c.free[n-1]
-		c.free = c.free[:n-1]
-		c.fresh = min(c.fresh, n-1)
-		return id
-	}
-	id := c.cached.first
-	c.cached.remove(c.blocks, id)
-	delete(c.written, c.blocks[id].key)
-	c.blocks[id].matchable = false
-	return id
 }

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 
 	"github.com/atlas-inference/atlas/atlasrt/device"
+	"github.com/atlas-inference/atlas/atlasrt/internal/cache"
 	"github.com/atlas-inference/atlas/atlasrt/internal/sched"
 	"github.com/atlas-inference/atlas/atlasrt/model"
 	"github.com/atlas-inference/atlas/atlasrt/op"
@@ -101,6 +102,11 @@ func (c Config) complete() (Config, error) {
 func need(c Config, layout model.Layout) Need {
 	return Need{Layout: layout, KVType: c.KVType, BlockSize: c.BlockSize,
 		MaxContext: c.MaxContext, MaxSequences: c.MaxSequences, MaxBatchTokens: c.MaxBatchTokens, MaxOutputs: c.MaxOutputs}
+}
+
+// cacheSizes are those of the cache: as many slots of state as sequences run, where the model keeps any.
+func (c Config) cacheSizes() cache.Sizes {
+	return cache.Sizes{Blocks: c.Blocks, BlockSize: c.BlockSize, Slots: need(c, c.Model.Layout()).slots()}
 }
 
 func (c Config) limits() sched.Limits {

@@ -71,7 +71,7 @@ func (d *Direct) run(r Request, chunk int, show func(*sched.Plan)) ([]int32, err
 	c := d.runner.config
 	limits := c.limits()
 	limits.ChunkTokens = max(chunk, 0)
-	s := sched.New(limits, cache.New(c.Blocks, c.BlockSize, false))
+	s := sched.New(limits, cache.New(c.cacheSizes(), false))
 	t := newTask(r)
 	if err := s.Add(&t.sequence); err != nil {
 		return nil, err

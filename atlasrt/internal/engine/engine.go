@@ -69,7 +69,7 @@ func build(config Config) (*Engine, error) {
 		return nil, fmt.Errorf("engine: %w", err)
 	}
 	e := &Engine{runner: r, log: config.Log, stopped: make(chan struct{}), lost: make(chan struct{}), started: time.Now()}
-	e.cache = cache.New(config.Blocks, config.BlockSize, !config.NoPrefixSharing)
+	e.cache = cache.New(config.cacheSizes(), !config.NoPrefixSharing)
 	if config.CacheTokens > 0 {
 		e.cache.LimitGrowth((config.CacheTokens + config.BlockSize - 1) / config.BlockSize)
 	}

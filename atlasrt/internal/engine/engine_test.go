@@ -152,6 +152,13 @@ func TestTokensDoNotDependOnCircumstances(t *testing.T) {
 				t.Errorf("replayed %d of %d decode steps, want those of up to 5 rows", s.ReplayedFull, s.DecodeSteps)
 			}
 		}},
+		{"states", withStates(nil), recomputed},
+		{"states, one at a time", withStates(func(c *Config, _ *fixture) { c.MaxSequences = 1 }), recomputed},
+		{"states, recorded, no room, chunks of 5", withStates(func(c *Config, f *fixture) { withGraphs(c, f); c.Blocks, c.ChunkTokens = 25, 5 }), preempted},
+		{"states, ahead, few at a time", withStates(func(c *Config, f *fixture) { ahead(c, f); c.MaxSequences = 3 }), wasAhead},
+		{"states, ahead, slow, not recorded, no room", withStates(func(c *Config, f *fixture) { slow(c, f); c.Graphs, c.Blocks = GraphsNone, 25 }), preempted},
+		{"states, ahead, recorded whole and in pieces, chunks of 3", withStates(func(c *Config, f *fixture) { both(c, f); c.ChunkTokens = 3 }), bothCheck},
+		{"states, ahead, recorded at the start", withStates(func(c *Config, f *fixture) { ahead(c, f); c.CaptureAtStart = true }), wasAhead},
 	}
 	for _, test := range cases {
 		t.Run(test.name, func(t *testing.T) {
@@ -192,6 +199,9 @@ func TestTokensDoNotDependOnCircumstances(t *testing.T) {
 			if test.check != nil {
 				test.check(t, f)
 			}
+			if s := f.settle(t); s.BlocksUsed+s.SlotsUsed > 0 {
+				t.Errorf("at rest %d blocks and %d slots are used", s.BlocksUsed, s.SlotsUsed)
+			}
 		})
 	}
 }
@@ -212,6 +222,12 @@ func goneAhead(t *testing.T, f *fixture) {
 func preempted(t *testing.T, f *fixture) {
 	if f.Stats().Preemptions == 0 {
 		t.Error("nothing was preempted: the test does not test")
+	}
+}
+
+func recomputed(t *testing.T, f *fixture) {
+	if s := f.Stats(); s.PrefixHits != 0 || s.PrefixRecomputed == 0 {
+		t.Errorf("%d tokens were taken from the cache and %d computed again, want none and some", s.PrefixHits, s.PrefixRecomputed)
 	}
 }
 
@@ -355,6 +371,8 @@ func circumstances() []circumstance {
 		{"ahead, slow", func(c *Config, f *fixture) { c.Device, f.device.slow = f.ahead, true }, goneAhead},
 		{"ahead, slow, not recorded", func(c *Config, f *fixture) { c.Device, f.device.slow, c.Graphs = f.ahead, true, GraphsNone }, nil},
 		{"overlap is off", func(c *Config, f *fixture) { c.Device, c.NoOverlap = f.ahead, true }, recorded},
+		{"states, ahead, slow", withStates(func(c *Config, f *fixture) { c.Device, f.device.slow = f.ahead, true }), goneAhead},
+		{"states, ahead, no room, chunks of 3", withStates(func(c *Config, f *fixture) { c.Device, c.Blocks, c.ChunkTokens = f.ahead, 40, 3 }), preempted},
 		{"ahead, slow, in pieces", func(c *Config, f *fixture) { c.Device, f.device.slow, c.Graphs = f.ahead, true, GraphsPiecewise }, nil},
 	}
 }

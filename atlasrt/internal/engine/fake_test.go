@@ -118,6 +118,7 @@ func (m *fakeModel) attend(q op.Stream, in *model.Inputs, read *[][]int32) {
 			}
 		}
 	}
+	m.advance(q, in, *read)
 }
 
 func (m *fakeModel) head(q op.Stream, index, logits op.Ptr, outputs int32, read *[][]int32) {
@@ -132,12 +133,20 @@ func (m *fakeModel) head(q op.Stream, index, logits op.Ptr, outputs int32, read 
 	}
 }
 
-// logits is what the model gives after tokens.
-func (m *fakeModel) logits(tokens []int32) []float32 {
-	h := uint32(2166136261)
+// hash goes on from the hash of the tokens before.
+func hash(h uint32, tokens []int32) uint32 {
 	for _, token := range tokens {
 		h = (h ^ uint32(token)) * 16777619
 	}
+	return h
+}
+
+// noTokens is the hash of none.
+const noTokens uint32 = 2166136261
+
+// logits is what the model gives after tokens.
+func (m *fakeModel) logits(tokens []int32) []float32 {
+	h := hash(noTokens, tokens)
 	out := make([]float32, fakeVocab)
 	for v := range out {
 		x := (h ^ uint32(v)) * 2654435761

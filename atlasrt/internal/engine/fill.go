@@ -104,6 +104,13 @@ func fillTables(to []int32, b *batch) {
 	clear(to[len(b.chunks)*b.maxBlocks:])
 }
 
+func fillStates(to []int32, b *batch) {
+	for i := range b.chunks {
+		to[i] = b.chunks[i].Sequence.Slot()
+	}
+	pad(to[len(b.chunks):], -1)
+}
+
 func fillSeeds(to []int32, b *batch) {
 	for i, t := range b.sampled {
 		seed := t.request.Sampling.Seed

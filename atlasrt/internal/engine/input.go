@@ -25,14 +25,14 @@ type inputs struct{ early, late []input }
 
 // stepInputs lists the arrays of a step. Tokens come first, for op.Resolve replaces references among them. Then come those
 // whose sizes depend on rows and outputs alone: recorded pieces read no others, and find them at one place whatever sequences
-// a step has.
-func stepInputs() inputs {
+// a step has. Slots of states are among them where the model keeps any.
+func stepInputs(layout model.Layout) inputs {
 	rows := func(s *shape) int { return s.rows }
 	outputs := func(s *shape) int { return s.outputs }
 	sequences := func(s *shape) int { return s.seqs }
 	samples := func(s *shape) int { return s.samples }
 	edits := func(s *shape) int { return s.edits }
-	return inputs{
+	in := inputs{
 		early: []input{
 			{"tokens", rows, fillTokens, func(l *launches) *op.Ptr { return &l.forward.Tokens }},
 			{"positions", rows, fillPositions, func(l *launches) *op.Ptr { return &l.forward.Positions }},
@@ -56,6 +56,10 @@ func stepInputs() inputs {
 			{"edit_offset", edits, fillEdits(func(e sample.Entries) []float32 { return e.Offset }), func(l *launches) *op.Ptr { return &l.sample.EditOffset }},
 		},
 	}
+	if layout.Keeps(model.PerSequence) {
+		in.early = append(in.early, input{"states", sequences, fillStates, func(l *launches) *op.Ptr { return &l.forward.States }})
+	}
+	return in
 }
 
 // batch is what the arrays of one step are filled from.

@@ -11,6 +11,7 @@ import (
 	"github.com/atlas-inference/atlas/atlasrt/internal/cache"
 	"github.com/atlas-inference/atlas/atlasrt/internal/sample"
 	"github.com/atlas-inference/atlas/atlasrt/internal/sched"
+	"github.com/atlas-inference/atlas/atlasrt/model"
 	"github.com/atlas-inference/atlas/atlasrt/op"
 	"github.com/atlas-inference/atlas/atlasrt/op/oracle"
 )
@@ -18,9 +19,12 @@ import (
 // all is every row, in the order in which arrays lie in memory.
 func (in inputs) all() []input { return append(slices.Clone(in.early), in.late...) }
 
+// hybrid is a layout whose steps have every array.
+var hybrid = model.Layout{Memory: []model.Memory{fakeState}}
+
 func TestInputsOverlapNowhere(t *testing.T) {
 	place := func(s shape) map[string]int {
-		l, all := launches{batch: batch{shape: s, block: 16}}, stepInputs().all()
+		l, all := launches{batch: batch{shape: s, block: 16}}, stepInputs(hybrid).all()
 		staging, end := make([]int32, wordsOf(all, s)), op.Ptr(0)
 		if used := l.stage(all, staging, 1<<20, 0); used != len(staging) {
 			t.Errorf("%+v: takes %d words, want %d", s, used, len(staging))
@@ -38,8 +42,8 @@ func TestInputsOverlapNowhere(t *testing.T) {
 	}
 	s := shape{rows: 33, seqs: 5, outputs: 7, samples: 5, maxBlocks: 9, edits: 3}
 	at := place(s)
-	if len(at) != len(stepInputs().all()) || at["tokens"] != 0 {
-		t.Errorf("%d names for %d arrays, tokens at %d; want a name for each and tokens first", len(at), len(stepInputs().all()), at["tokens"])
+	if len(at) != len(stepInputs(hybrid).all()) || at["tokens"] != 0 {
+		t.Errorf("%d names for %d arrays, tokens at %d; want a name for each and tokens first", len(at), len(stepInputs(hybrid).all()), at["tokens"])
 	}
 	other := place(shape{rows: 33, seqs: 9, outputs: 7, samples: 2, maxBlocks: 16, edits: 1})
 	for _, name := range []string{"tokens", "positions", "slots", "index"} {
@@ -50,7 +54,7 @@ func TestInputsOverlapNowhere(t *testing.T) {
 	// Edits are counted when the others have their places already.
 	s.edits = 100
 	edited := place(s)
-	for _, a := range stepInputs().early {
+	for _, a := range stepInputs(hybrid).early {
 		if edited[a.name] != at[a.name] {
 			t.Errorf("%s lies at %d, and with more edits at %d", a.name, at[a.name], edited[a.name])
 		}
@@ -99,8 +103,9 @@ func TestInputsAreFilledAndPadded(t *testing.T) {
 		"edit_bias":   words(0, 0),
 		"edit_factor": words(2, 2),
 		"edit_offset": words(0, 0),
+		"states":      {c[0].Slot(), c[1].Slot(), c[2].Slot(), -1, -1},
 	}
-	for _, a := range stepInputs().all() {
+	for _, a := range stepInputs(hybrid).all() {
 		got := make([]int32, a.words(&b.shape))
 		for i := range got {
 			got[i] = math.MinInt32 // of a step before
@@ -114,7 +119,7 @@ func TestInputsAreFilledAndPadded(t *testing.T) {
 // running is sequences that have begun to run, with blocks for prompts of so many tokens.
 func running(t *testing.T, prompts ...int) (out []*sched.Sequence) {
 	t.Helper()
-	s := sched.New(sched.Limits{BatchTokens: 100, Sequences: 9, Outputs: 9, Context: 100, Waiting: 9, WaitingTokens: 100}, cache.New(50, 4, true))
+	s := sched.New(sched.Limits{BatchTokens: 100, Sequences: 9, Outputs: 9, Context: 100, Waiting: 9, WaitingTokens: 100}, cache.New(cache.Sizes{Blocks: 50, BlockSize: 4, Slots: 9}, true))
 	for i, n := range prompts {
 		q := &sched.Sequence{MaxTokens: 5}
 		for token := range n {
@@ -163,7 +168,7 @@ func TestFurtherInput(t *testing.T) {
 				}
 				test.add(&e.runner.inputs)
 				s := shape{rows: 3, seqs: 20, outputs: 3, samples: 3, maxBlocks: 1}
-				if got, want := wordsOf(e.runner.inputs.all(), s)-wordsOf(stepInputs().all(), s), 32; got != want {
+				if got, want := wordsOf(e.runner.inputs.all(), s)-wordsOf(stepInputs(e.runner.layout).all(), s), 32; got != want {
 					t.Errorf("20 sequences take %d more words, want %d", got, want)
 				}
 				for i := range int32(3) {

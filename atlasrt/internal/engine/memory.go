@@ -29,14 +29,19 @@ type Memory struct {
 	Inputs                        int64 // of one step; mailboxes are the host's memory
 	Logits                        int64 // of one step
 	Cache                         int64 // Blocks·BlockBytes
+	States                        int64 // Slots·SlotBytes
 	Total, Limit                  int64 // what is planned, and what may be used
-	BlockBytes                    int64 // of all layers
+	BlockBytes                    int64 // of a block in all layers
+	SlotBytes                     int64 // of a sequence's state in all layers
 	Blocks                        int   // never more than MaxSequences full contexts take
+	Slots                         int   // MaxSequences where layers keep states, or none
 	Tokens                        int   // that the cache holds
 }
 
-// Plan divides memory: what is left beside weights, buffers and one step goes to the cache, up to MaxSequences sequences of
-// MaxContext tokens. Where not even one such sequence fits, the error says which flag to change to what.
+// Plan divides memory: what is left beside weights, buffers, one step and the states of MaxSequences sequences goes to the cache, up to
+// MaxSequences sequences of MaxContext tokens. A state has one size whatever a sequence's length, and without it a sequence cannot run; so
+// there are as many slots as sequences may run at once. Where not even one sequence of MaxContext tokens fits, the error says which flag to
+// change to what.
 func Plan(n Need) (Memory, error) {
 	if err := n.check(); err != nil {
 		return Memory{}, err
@@ -90,8 +95,9 @@ func (n Need) divide() (Memory, bool) {
 	m := Memory{Weights: n.WeightBytes, Activations: n.ActivationBytes, Scratch: n.ScratchBytes, Limit: n.MemoryBytes}
 	m.Inputs = n.stepBytes()
 	m.Logits = n.logitBytes()
-	m.BlockBytes = n.blockBytes()
-	fixed := m.Weights + m.Activations + m.Scratch + m.Inputs + m.Logits
+	m.BlockBytes, m.SlotBytes, m.Slots = n.blockBytes(), n.slotBytes(), n.slots()
+	m.States = n.stateBytes()
+	fixed := m.Weights + m.Activations + m.Scratch + m.Inputs + m.Logits + m.States
 	one := int64(divideUp(n.MaxContext, n.BlockSize))
 	want := min(one*int64(n.MaxSequences), int64(mostBlocks(n.BlockSize)))
 	if m.BlockBytes > 0 {
@@ -110,7 +116,7 @@ func (n Need) divide() (Memory, bool) {
 // least is the smallest limit that holds one full context.
 func (n Need) least() int64 {
 	one := int64(divideUp(n.MaxContext, n.BlockSize))
-	return n.WeightBytes + n.ActivationBytes + n.ScratchBytes + n.stepBytes() + n.logitBytes() + one*n.blockBytes()
+	return n.WeightBytes + n.ActivationBytes + n.ScratchBytes + n.stepBytes() + n.logitBytes() + n.stateBytes() + one*n.blockBytes()
 }
 
 // doesNotFit says what is missing and every single change that would make it fit.
@@ -139,16 +145,40 @@ func (n Need) doesNotFit() error {
 	if len(ways) == 0 {
 		ways = append(ways, fmt.Sprintf("a smaller model or fewer bits: the device has %d free", n.FreeBytes))
 	}
+	states := ""
+	if n.slots() > 0 {
+		states = fmt.Sprintf("states of %d sequences %d, ", n.slots(), n.stateBytes())
+	}
 	return fmt.Errorf("one sequence of %d tokens takes %d bytes with the model, and %d may be used: weights %d, activations %d, scratch %d, "+
-		"step %d, logits %d, cache %d (change to %s)", n.MaxContext, least, n.MemoryBytes, n.WeightBytes, n.ActivationBytes, n.ScratchBytes,
-		n.stepBytes(), n.logitBytes(), int64(divideUp(n.MaxContext, n.BlockSize))*n.blockBytes(), strings.Join(ways, ", or "))
+		"step %d, logits %d, %scache %d (change to %s)", n.MaxContext, least, n.MemoryBytes, n.WeightBytes, n.ActivationBytes, n.ScratchBytes,
+		n.stepBytes(), n.logitBytes(), states, int64(divideUp(n.MaxContext, n.BlockSize))*n.blockBytes(), strings.Join(ways, ", or "))
 }
 
 // blockBytes is what one block takes in all layers.
-func (n Need) blockBytes() (bytes int64) {
+func (n Need) blockBytes() int64 { return n.bytesOf(model.PerToken) * int64(n.BlockSize) }
+
+// slotBytes is what the state of one sequence takes in all layers.
+func (n Need) slotBytes() int64 { return n.bytesOf(model.PerSequence) }
+
+// slots is how many sequences have a state.
+func (n Need) slots() int {
+	if !n.Layout.Keeps(model.PerSequence) {
+		return 0
+	}
+	return n.MaxSequences
+}
+
+// stateBytes is what the states of all sequences take.
+func (n Need) stateBytes() int64 { return int64(n.slots()) * n.slotBytes() }
+
+// bytesOf is what all layers keep of a kind, for one token or one sequence.
+func (n Need) bytesOf(kind model.Kind) (bytes int64) {
 	for _, memory := range n.Layout.Memory {
+		if memory.Kind != kind {
+			continue
+		}
 		for _, a := range memory.Arrays {
-			bytes += arrayBytes(a, n.KVType) * int64(n.BlockSize)
+			bytes += arrayBytes(a, n.KVType)
 		}
 	}
 	return bytes
@@ -167,13 +197,13 @@ func (n Need) whole() shape {
 
 // stepBytes is what the inputs of a step take, and the tokens that it samples.
 func (n Need) stepBytes() int64 {
-	in, s := stepInputs(), n.whole()
+	in, s := stepInputs(n.Layout), n.whole()
 	return 4 * int64(wordsOf(in.early, s)+wordsOf(in.late, s)+n.MaxSequences)
 }
 
 // sentBytes is the most that comes through a mailbox: all inputs of a step that edits nothing.
 func (n Need) sentBytes() int64 {
-	in, s := stepInputs(), n.whole()
+	in, s := stepInputs(n.Layout), n.whole()
 	s.edits = 0
 	return 4 * int64(wordsOf(in.early, s)+wordsOf(in.late, s))
 }

@@ -47,7 +47,7 @@ const overlapping = 2
 
 // newRunner takes all memory that steps need. The config must be complete.
 func newRunner(c Config) (r *runner, err error) {
-	r = &runner{config: c, layout: c.Model.Layout(), inputs: stepInputs(), recorder: newRecorder(c), sizes: decodeSizes(c)}
+	r = &runner{config: c, layout: c.Model.Layout(), inputs: stepInputs(c.Model.Layout()), recorder: newRecorder(c), sizes: decodeSizes(c)}
 	r.forward = func(q op.Stream) { r.config.Model.Forward(q, &r.step.forward) }
 	r.whole = func() {
 		r.queueInputs()
@@ -85,15 +85,16 @@ func (r *runner) allocate() (err error) {
 	if r.stream, err = c.Device.Stream(c.ScratchBytes); err != nil {
 		return fmt.Errorf("a stream with %d bytes of scratch: %w", c.ScratchBytes, err)
 	}
+	n, sizes := need(c, r.layout), c.cacheSizes()
+	held := map[model.Kind]int64{model.PerToken: int64(sizes.Blocks) * int64(sizes.BlockSize), model.PerSequence: int64(sizes.Slots)}
 	var memory [][]op.Ptr
 	for i, kept := range r.layout.Memory {
 		arrays := make([]op.Ptr, len(kept.Arrays))
-		for n, a := range kept.Arrays {
-			arrays[n] = take(int64(c.Blocks)*int64(c.BlockSize)*arrayBytes(a, c.KVType), fmt.Sprintf("array %d of what layer %d keeps", n, i))
+		for j, a := range kept.Arrays {
+			arrays[j] = take(held[kept.Kind]*arrayBytes(a, c.KVType), fmt.Sprintf("array %d of what layer %d keeps", j, i))
 		}
 		memory = append(memory, arrays)
 	}
-	n := need(c, r.layout)
 	bytes := n.stepBytes()
 	r.words = make([]int32, bytes/4)
 	r.tokens = make([]int32, c.MaxSequences)
@@ -104,7 +105,8 @@ func (r *runner) allocate() (err error) {
 		return err
 	}
 	// All steps have these in common; prepare adds the rest.
-	r.step.forward = model.Inputs{Logits: r.logits, Memory: memory, Blocks: int32(c.Blocks), BlockSize: int32(c.BlockSize), KVType: c.KVType}
+	r.step.forward = model.Inputs{Logits: r.logits, Memory: memory, KVType: c.KVType,
+		Blocks: int32(sizes.Blocks), BlockSize: int32(sizes.BlockSize), StateSlots: int32(sizes.Slots)}
 	r.step.sample = op.Sample{Out: r.sampled, Logits: r.logits, Vocab: r.layout.Vocab}
 	r.step.resolve = op.Resolve{Out: r.staging, Sampled: r.sampled, Samples: int32(c.MaxSequences)}
 	r.step.results = op.Copy{In: r.sampled}

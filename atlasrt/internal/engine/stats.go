@@ -13,14 +13,16 @@ type Stats struct {
 	WaitingTokens    int // prompt tokens of waiting requests
 
 	BlocksFree, BlocksUsed, BlocksCached, BlocksTotal int // free + used + cached = total
+	SlotsFree, SlotsUsed, SlotsCached, SlotsTotal     int // the same of the slots of states; a model without has none
 
 	BlockTokens int  // that a block holds
 	Sharing     bool // prompts are looked up in the cache
 
 	Steps, DecodeSteps, FailedSteps uint64 // all steps, those that only decoded, and those that failed
 	PromptTokens, GeneratedTokens   uint64 // prompt tokens computed or found in the cache; tokens handed out
-	PrefixQueries, PrefixHits       uint64 // prompt tokens looked up in the prefix cache, and found
-	Preemptions                     uint64 // times that a running request gave up its blocks
+	PrefixQueries, PrefixHits       uint64 // prompt tokens looked up in the prefix cache, and taken from it
+	PrefixRecomputed                uint64 // prompt tokens found in the prefix cache and computed nevertheless, for the state behind them is not kept
+	Preemptions                     uint64 // times that a running request gave up what it held
 	Finished, Cancelled, Failed     uint64 // requests
 
 	GraphCaptures, GraphFallbacks   uint64 // steps recorded; times that recording failed and a weaker mode took over
@@ -72,13 +74,16 @@ func (c *counters) end(t *task, now time.Time) {
 // Stats is a snapshot.
 func (e *Engine) Stats() Stats {
 	e.mutex.Lock()
-	s := Stats{Running: e.scheduler.Running(), BlocksTotal: e.runner.config.Blocks}
+	s := Stats{Running: e.scheduler.Running()}
 	s.BlockTokens, s.Sharing = e.runner.config.BlockSize, !e.runner.config.NoPrefixSharing
 	s.Waiting, s.WaitingTokens = e.scheduler.Waiting()
-	s.BlocksFree, s.BlocksUsed, s.BlocksCached = e.cache.Counts()
+	blocks, slots := e.cache.Blocks(), e.cache.Slots()
 	c := e.scheduler.Counts()
 	e.mutex.Unlock()
+	s.BlocksFree, s.BlocksUsed, s.BlocksCached, s.BlocksTotal = blocks.Free, blocks.Used, blocks.Cached, blocks.Total()
+	s.SlotsFree, s.SlotsUsed, s.SlotsCached, s.SlotsTotal = slots.Free, slots.Used, slots.Cached, slots.Total()
 	s.PromptTokens, s.PrefixQueries, s.PrefixHits, s.Preemptions = c.PromptTokens, c.PrefixQueries, c.PrefixHits, c.Preemptions
+	s.PrefixRecomputed = c.PrefixRecomputed
 	s.Finished, s.Cancelled, s.Failed = c.Finished, c.Cancelled, c.Failed
 	s.Steps, s.DecodeSteps, s.FailedSteps = e.counts.steps.Load(), e.counts.decodeSteps.Load(), e.counts.failedSteps.Load()
 	s.GeneratedTokens = e.counts.generated.Load()

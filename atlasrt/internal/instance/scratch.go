@@ -43,6 +43,9 @@ func (p *Prepared) inputs(seqs, rows int32, tokens int) *model.Inputs {
 		in.Memory = append(in.Memory, make([]op.Ptr, len(kept.Arrays)))
 	}
 	in.Blocks = in.Seqs * in.MaxBlocks
+	if p.Layout.Keeps(model.PerSequence) {
+		in.StateSlots = seqs
+	}
 	return in
 }
 

@@ -18,6 +18,7 @@ type machine struct {
 	c      *cache.Cache
 	blocks int
 	memory []int32   // the token whose key and value lie in each slot
+	states []state   // of the slots of sequences; none where sequences have none
 	silent *Sequence // its logits hold nothing to sample
 
 	depth   int // steps in flight at most
@@ -29,30 +30,55 @@ type machine struct {
 type flight struct {
 	plan    *Plan
 	results Results
+	slots   map[int32]*Sequence // that it uses
 }
 
+// state is what a model might keep of a sequence in place of its tokens.
+type state struct {
+	length int
+	hash   uint32
+}
+
+// after is the state over one token more.
+func (s state) after(token int32) state {
+	return state{s.length + 1, (s.hash ^ uint32(token)) * 16777619}
+}
+
+// start is the state of a sequence without tokens.
+var start = state{0, 2166136261}
+
+// next is the token that a model draws, which depends on all that came before.
+func (s state) next() int32 { return int32((s.hash >> 8) % 50) }
+
 func newMachine(t *testing.T, limits Limits, blocks int, share bool) *machine {
+	return newMachineWithStates(t, limits, blocks, 0, share)
+}
+
+func newMachineWithStates(t *testing.T, limits Limits, blocks, slots int, share bool) *machine {
 	if limits.Waiting == 0 {
 		limits.Waiting, limits.WaitingTokens = 1000, 1_000_000
 	}
 	if limits.Context == 0 {
 		limits.Context = 1_000_000
 	}
-	c := cache.New(blocks, blockSize, share)
-	m := &machine{t: t, s: New(limits, c), c: c, blocks: blocks, memory: make([]int32, blocks*blockSize), depth: 1}
+	c := cache.New(cache.Sizes{Blocks: blocks, BlockSize: blockSize, Slots: slots}, share)
+	m := &machine{t: t, s: New(limits, c), c: c, blocks: blocks, memory: make([]int32, blocks*blockSize), states: make([]state, slots), depth: 1}
 	for i := range m.memory {
 		m.memory[i] = -7
+	}
+	for i := range m.states {
+		m.states[i] = state{-7, 7}
 	}
 	return m
 }
 
 // continuation is the one right next token of a sequence: it depends on all that came before.
 func continuation(tokens []int32) int32 {
-	h := uint32(2166136261)
+	s := start
 	for _, token := range tokens {
-		h = (h ^ uint32(token)) * 16777619
+		s = s.after(token)
 	}
-	return int32((h >> 8) % 50)
+	return s.next()
 }
 
 // step runs one plan, if there is one, and tells the scheduler what came of the oldest one when depth are in flight; false
@@ -62,7 +88,8 @@ func (m *machine) step(between func()) bool {
 	plan := m.s.Next()
 	m.balance()
 	if len(plan.Chunks) > 0 {
-		m.flights = append(m.flights, flight{plan, m.compute(plan)})
+		slots := m.advance(plan)
+		m.flights = append(m.flights, flight{plan, m.compute(plan), slots})
 	}
 	if between != nil {
 		between()
@@ -131,15 +158,9 @@ func (m *machine) compute(plan *Plan) Results {
 	}
 
 	slot := func(q *Sequence, t int) *int32 { return &m.memory[int(q.Blocks()[t/blockSize])*blockSize+t%blockSize] }
-	tokens := func(c Chunk) []int32 { // all that the chunk may see
-		if c.Follows < 0 {
-			return c.Sequence.Tokens[:c.Start+c.Rows]
-		}
-		return append(slices.Clone(c.Sequence.Tokens), m.flights[len(m.flights)-1].results.Tokens[c.Follows])
-	}
 	for _, c := range plan.Chunks { // writes come first, as on a device where each row is of another thread
 		for t := c.Start; t < c.Start+c.Rows; t++ {
-			*slot(c.Sequence, t) = tokens(c)[t]
+			*slot(c.Sequence, t) = m.tokens(c)[t]
 		}
 	}
 	var results Results
@@ -148,11 +169,13 @@ func (m *machine) compute(plan *Plan) Results {
 		for t := range read {
 			read[t] = *slot(c.Sequence, t)
 		}
-		if want := tokens(c); !slices.Equal(read, want) {
+		if want := m.tokens(c); !slices.Equal(read, want) {
 			m.t.Fatalf("the cache holds %v, want %v", read, want)
 		}
 		if c.Sample && c.Sequence == m.silent {
 			results.Tokens = append(results.Tokens, -1)
+		} else if c.Sample && len(m.states) > 0 {
+			results.Tokens = append(results.Tokens, m.states[c.Sequence.Slot()].next())
 		} else if c.Sample {
 			results.Tokens = append(results.Tokens, continuation(read))
 		}
@@ -160,11 +183,64 @@ func (m *machine) compute(plan *Plan) Results {
 	return results
 }
 
+// tokens is all that a chunk may see.
+func (m *machine) tokens(c Chunk) []int32 {
+	if c.Follows < 0 {
+		return c.Sequence.Tokens[:c.Start+c.Rows]
+	}
+	return append(slices.Clone(c.Sequence.Tokens), m.flights[len(m.flights)-1].results.Tokens[c.Follows])
+}
+
+// advance takes the states of a plan's sequences over its rows, and returns whose slots they are. A sequence that starts does not read what its
+// slot holds.
+func (m *machine) advance(plan *Plan) map[int32]*Sequence {
+	m.t.Helper()
+	slots := map[int32]*Sequence{}
+	for _, c := range plan.Chunks {
+		id := c.Sequence.Slot()
+		if len(m.states) == 0 {
+			if id >= 0 {
+				m.t.Fatalf("slot %d of none", id)
+			}
+			continue
+		}
+		if id < 0 || int(id) >= len(m.states) || slots[id] != nil {
+			m.t.Fatalf("slot %d of %d, shared %v", id, len(m.states), slots[id] != nil)
+		}
+		slots[id] = c.Sequence
+		for _, f := range m.flights {
+			if q := f.slots[id]; q != nil && q != c.Sequence {
+				m.t.Fatalf("slot %d was given away while a step used it", id)
+			}
+		}
+		s := m.states[id]
+		if c.Start == 0 {
+			s = start
+		}
+		if s.length != c.Start {
+			m.t.Fatalf("chunk %+v starts at %d, and its slot holds %d tokens", c, c.Start, s.length)
+		}
+		for _, token := range m.tokens(c)[c.Start:] {
+			s = s.after(token)
+		}
+		m.states[id] = s
+	}
+	return slots
+}
+
 func (m *machine) balance() {
 	m.t.Helper()
-	free, used, cached := m.c.Counts()
-	if free+used+cached != m.blocks || free < 0 || used < 0 || cached < 0 {
-		m.t.Fatalf("free %d + used %d + cached %d is not %d", free, used, cached, m.blocks)
+	for _, pool := range []struct {
+		name   string
+		counts cache.Counts
+		total  int
+	}{{"blocks", m.c.Blocks(), m.blocks}, {"slots", m.c.Slots(), len(m.states)}} {
+		if c := pool.counts; c.Total() != pool.total || c.Free < 0 || c.Used < 0 || c.Cached < 0 {
+			m.t.Fatalf("%s: %+v is not %d", pool.name, c, pool.total)
+		}
+	}
+	if used := m.c.Slots().Used; len(m.states) > 0 && (used < m.s.Running() || len(m.flights) == 0 && used != m.s.Running()) {
+		m.t.Fatalf("%d slots are used by %d sequences, with %d steps in flight", used, m.s.Running(), len(m.flights))
 	}
 }
 
@@ -175,8 +251,8 @@ func (m *machine) run() (steps int) {
 			m.t.Fatal("no end after 100000 steps")
 		}
 	}
-	if len(m.flights) != 0 || m.s.Running() != 0 || m.c.Available() != m.blocks {
-		m.t.Fatalf("at rest: %d running, %d of %d blocks available", m.s.Running(), m.c.Available(), m.blocks)
+	if len(m.flights) != 0 || m.s.Running() != 0 || m.c.Blocks().Used+m.c.Slots().Used > 0 {
+		m.t.Fatalf("at rest: %d running, blocks %+v, slots %+v", m.s.Running(), m.c.Blocks(), m.c.Slots())
 	}
 	if n, tokens := m.s.Waiting(); n != 0 || tokens != 0 {
 		m.t.Fatalf("at rest: %d waiting with %d tokens", n, tokens)

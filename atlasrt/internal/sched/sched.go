@@ -2,7 +2,7 @@
 //
 // Batching is continuous (Yu et al. 2022, Orca). Every step takes the next token of each running sequence, and fills the rest of its budget
 // of rows with chunks of prompts, so that prefill and decode share one ragged batch. Requests start in the order in which they came. Where
-// the cache runs out, the youngest running sequence is preempted: it gives up its blocks and waits at the head of the queue, to compute its
+// the cache runs out, the youngest running sequence is preempted: it gives up what it holds and waits at the head of the queue, to compute its
 // tokens again later; the tokens that it sampled stay. So the oldest sequence always advances, and every request ends.
 //
 // A second step can be planned while one is in flight. How many rows it has follows from counts; where it needs a token that is still
@@ -83,9 +83,10 @@ type Results struct {
 
 // Counts are totals since the start.
 type Counts struct {
-	Preemptions                 uint64 // times that a running sequence gave up its blocks
+	Preemptions                 uint64 // times that a running sequence gave up what it held
 	PromptTokens                uint64 // tokens of prompts that began to run
-	PrefixQueries, PrefixHits   uint64 // prompt tokens looked up in the prefix cache, and those that were found
+	PrefixQueries, PrefixHits   uint64 // prompt tokens looked up in the prefix cache, and those that were taken from it
+	PrefixRecomputed            uint64 // of those looked up, the ones that were found and computed nevertheless: no state is kept behind them
 	Finished, Cancelled, Failed uint64 // sequences, by how they ended
 }
 
@@ -271,11 +272,11 @@ func (s *Scheduler) prefill() {
 	}
 }
 
-// admit starts waiting sequences in order, as long as the cache has blocks for all tokens of the next one and one more block for each
-// running sequence to grow into.
+// admit starts waiting sequences in order, as long as the cache has a slot and blocks for all tokens of the next one, and one more block for
+// each running sequence to grow into.
 func (s *Scheduler) admit() {
 	for len(s.waiting) > 0 && len(s.running) < s.limits.Sequences && s.plan.Rows < s.limits.BatchTokens {
-		if s.cache.Available() <= s.stuckAt {
+		if !s.cache.Admits() || s.cache.Blocks().Available() <= s.stuckAt {
 			return
 		}
 		q := s.waiting[0]
@@ -283,16 +284,16 @@ func (s *Scheduler) admit() {
 		if first {
 			q.blocks = s.cache.Open(q.Salt, min(q.most(), len(q.Tokens)+roomTokens))
 		}
-		matched := 0
+		matched, recompute := 0, 0
 		if !q.scoring() {
-			matched = s.cache.Match(q.blocks, q.Tokens)
+			matched, recompute = s.cache.Match(q.blocks, q.Tokens)
 		}
-		if !s.cache.Reserve(q.blocks, len(q.Tokens)) || s.cache.Available() < len(s.running) {
+		if !s.cache.Reserve(q.blocks, len(q.Tokens)) || s.cache.Blocks().Available() < len(s.running) {
 			s.cache.Release(q.blocks)
 			if first {
 				q.blocks = nil
 			}
-			s.stuckAt = s.cache.Available()
+			s.stuckAt = s.cache.Blocks().Available()
 			return
 		}
 		s.dequeue(0)
@@ -304,6 +305,7 @@ func (s *Scheduler) admit() {
 			if !q.scoring() {
 				s.counts.PrefixQueries += uint64(q.prompt)
 				s.counts.PrefixHits += uint64(matched)
+				s.counts.PrefixRecomputed += uint64(recompute)
 			}
 		}
 		s.schedule(q, q.remaining())
@@ -370,7 +372,7 @@ func (s *Scheduler) dequeue(i int) {
 	}
 }
 
-// end finishes a running sequence. Its blocks can be taken again after the step in flight.
+// end finishes a running sequence. What it held can be taken again after the step in flight.
 func (s *Scheduler) end(q *Sequence, finish Finish, err error) {
 	i := slices.Index(s.running, q)
 	s.running = slices.Delete(s.running, i, i+1)

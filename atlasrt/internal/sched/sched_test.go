@@ -227,8 +227,8 @@ func TestCachedPrefixIsCounted(t *testing.T) {
 	}
 }
 
-// Random requests, sizes, cancels and limits: every request ends, tokens are those it gives alone, blocks balance, and
-// requests start in order.
+// Random requests, sizes, cancels and limits, with states and without: every request ends, tokens are those it gives alone, blocks and slots
+// balance, and requests start in order.
 func TestRandom(t *testing.T) {
 	for seed := range uint64(150) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -237,7 +237,11 @@ func TestRandom(t *testing.T) {
 			limits.BatchTokens = limits.Sequences + r.IntN(40)
 			limits.Outputs = limits.Sequences + r.IntN(4)
 			limits.ChunkTokens = r.IntN(3) * r.IntN(5)
-			m := newMachine(t, limits, 6+r.IntN(30), seed%4 != 0)
+			slots := 0
+			if seed%3 == 0 {
+				slots = 1 + r.IntN(limits.Sequences) // which may be fewer than would run
+			}
+			m := newMachineWithStates(t, limits, 6+r.IntN(30), slots, seed%4 != 0)
 			m.depth = 1 + int(seed%2)
 			common := random(r, 16, 50)
 			type job struct {

@@ -32,7 +32,7 @@ type Sequence struct {
 	cached int // of them, found in the cache
 	finish Finish
 	err    error
-	blocks *cache.Sequence // nil until it first runs
+	blocks *cache.Sequence // what it holds; nil until it first runs
 
 	// Of steps in flight:
 	ahead   int  // tokens that they compute
@@ -54,6 +54,9 @@ func (s *Sequence) Finish() (Finish, error) { return s.finish, s.err }
 
 // Blocks is the block table that covers every token computed so far and in the current plan.
 func (s *Sequence) Blocks() []int32 { return s.blocks.Blocks() }
+
+// Slot is where the sequence's state lies; negative where the cache has no slots.
+func (s *Sequence) Slot() int32 { return s.blocks.Slot() }
 
 // length is how many tokens there are, one that is being sampled included.
 func (s *Sequence) length() int {
