@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/atlas-inference/atlas/atlasrt/internal/engine"
 	"github.com/atlas-inference/atlas/atlasrt/internal/instance"
 	"github.com/atlas-inference/atlas/atlasrt/internal/weights"
 	"github.com/atlas-inference/atlas/atlasrt/internal/weights/tensor"
@@ -92,9 +93,18 @@ func (s *summary) serve(p *instance.Prepared) {
 		s.row("fits", "no: "+err.Error())
 		return
 	}
-	s.row("memory", fmt.Sprintf("weights %s, work %s, cache %s for %d tokens: %s of %s (%s)", formatBytes(m.Weights),
-		formatBytes(m.Activations+m.Scratch+m.Inputs+m.Logits), formatBytes(m.Cache), m.Tokens, formatBytes(m.Total), formatBytes(m.Limit), p.Bound))
+	s.row("memory", fmt.Sprintf("%s: %s of %s (%s)", parts(m), formatBytes(m.Total), formatBytes(m.Limit), p.Bound))
 	s.row("fits", fmt.Sprintf("yes, %d sequences of %d tokens at a time", m.Tokens/p.Sizes.MaxContext, p.Sizes.MaxContext))
+}
+
+// parts says where memory goes.
+func parts(m engine.Memory) string {
+	line := fmt.Sprintf("weights %s, work %s, cache %s for %d tokens", formatBytes(m.Weights), formatBytes(m.Activations+m.Scratch+m.Inputs+m.Logits),
+		formatBytes(m.Cache), m.Tokens)
+	if m.Slots > 0 {
+		line += fmt.Sprintf(", states %s for %d sequences", formatBytes(m.States), m.Slots)
+	}
+	return line
 }
 
 // note adds what was assumed about the files, and what of them has no effect.

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/atlas-inference/atlas/atlasrt/internal/engine"
 	"github.com/atlas-inference/atlas/atlasrt/internal/instance"
 	"github.com/atlas-inference/atlas/atlasrt/internal/weights"
 	"github.com/atlas-inference/atlas/atlasrt/op"
@@ -43,6 +44,19 @@ func TestCollapse(t *testing.T) {
 		if got := strings.Join(got, ", "); got != c.want {
 			t.Errorf("%s: got %q, want %q", c.what, got, c.want)
 		}
+	}
+}
+
+// States have a place in the line where there are any.
+func TestPartsOfMemory(t *testing.T) {
+	m := engine.Memory{Weights: 3 << 30, Inputs: 1 << 20, Cache: 2 << 30, Tokens: 4096}
+	const want = "weights 3.00 GiB, work 1.0 MiB, cache 2.00 GiB for 4096 tokens"
+	if got := parts(m); got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	m.States, m.Slots = 1<<30, 16
+	if got := parts(m); got != want+", states 1.00 GiB for 16 sequences" {
+		t.Errorf("got %q, want %q and the states", got, want)
 	}
 }
 

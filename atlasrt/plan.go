@@ -37,7 +37,8 @@ func (c *planCommand) Run() error {
 	for _, row := range []struct {
 		what  string
 		bytes int64
-	}{{"weights", m.Weights}, {"activations", m.Activations}, {"scratch", m.Scratch}, {"inputs", m.Inputs}, {"logits", m.Logits}, {"cache", m.Cache}, {"total", m.Total}, {"limit", m.Limit}} {
+	}{{"weights", m.Weights}, {"activations", m.Activations}, {"scratch", m.Scratch}, {"inputs", m.Inputs}, {"logits", m.Logits}, {"cache", m.Cache},
+		{"states", m.States}, {"total", m.Total}, {"limit", m.Limit}} {
 		t.Row(row.what, fmt.Sprint(row.bytes), formatBytes(row.bytes))
 	}
 	if err := t.Print(os.Stdout); err != nil {
@@ -46,5 +47,8 @@ func (c *planCommand) Run() error {
 	fmt.Printf("limit: %s\n", p.Bound)
 	fmt.Printf("cache: %d blocks of %d tokens (%s each) hold %d tokens: %d sequences of %d tokens at a time, %d at most\n",
 		m.Blocks, p.Sizes.BlockSize, formatBytes(m.BlockBytes), m.Tokens, m.Tokens/p.Sizes.MaxContext, p.Sizes.MaxContext, p.Sizes.MaxSequences)
+	if m.Slots > 0 {
+		fmt.Printf("states: %d slots (%s each), one for each sequence that runs\n", m.Slots, formatBytes(m.SlotBytes))
+	}
 	return nil
 }

@@ -184,7 +184,7 @@ func (c *serveCommand) open(ctx context.Context, prepare func(context.Context) (
 	}
 	config.Ready = func() {
 		log.Info("ready", "model", config.Model.Name, "checkpoint", m.Checkpoint.String(), "hardware", m.Target.Bundle.Hardware, "threads", m.Target.Threads(),
-			"memory", formatBytes(memory.Total), "context", m.Sizes.MaxContext, "cached_tokens", memory.Tokens,
+			"memory", formatBytes(memory.Total), "context", m.Sizes.MaxContext, "cached_tokens", memory.Tokens, "states", memory.Slots,
 			"address", "http://"+config.Addr, "seconds", math.Round(time.Since(start).Seconds()*100)/100)
 		if c.LogFormat == "text" && term.IsTerminal(int(os.Stderr.Fd())) {
 			fmt.Fprint(os.Stderr, firstQuestion(config.Addr, config.Model.Name, config.Model.Template != nil, len(config.Keys) > 0))

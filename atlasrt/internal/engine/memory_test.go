@@ -28,17 +28,39 @@ func small() Need {
 	return n
 }
 
+// deltaState is the memory of one layer of Qwen3-Next: a window of 8192 channels and a state of 32 heads of 128×128.
+func deltaState() model.Memory {
+	return model.Memory{Kind: model.PerSequence, Arrays: []model.Array{{Elements: 4 * 8192}, {Elements: 32 * 128 * 128, Type: op.F32}}}
+}
+
+// mostlyStates turns three of four layers into ones that keep states.
+func mostlyStates(n *Need) {
+	for i := range n.Layout.Memory {
+		if i%4 != 3 {
+			n.Layout.Memory[i] = deltaState()
+		}
+	}
+}
+
 func TestPlan(t *testing.T) {
 	const blockBytes = 30 * 2 * 3 * 64 * 16 * 2
+	const slotBytes = 23 * (2*4*8192 + 4*32*128*128)
 	cases := []struct {
 		name   string
 		change func(*Need)
 		blocks int // -1: as many as the memory holds
+		block  int64
+		slots  int
+		slot   int64
 	}{
-		{"every sequence at full length", func(n *Need) {}, 8 * 128},
-		{"as much as there is", func(n *Need) { n.MemoryBytes = 300 << 20 }, -1},
-		{"length that fills no block", func(n *Need) { n.MaxContext, n.MaxSequences = 17, 1 }, 2},
-		{"no layer keeps anything", func(n *Need) { n.Layout.Memory = nil }, 8 * 128},
+		{"every sequence at full length", func(n *Need) {}, 8 * 128, blockBytes, 0, 0},
+		{"as much as there is", func(n *Need) { n.MemoryBytes = 300 << 20 }, -1, blockBytes, 0, 0},
+		{"length that fills no block", func(n *Need) { n.MaxContext, n.MaxSequences = 17, 1 }, 2, blockBytes, 0, 0},
+		{"no layer keeps anything", func(n *Need) { n.Layout.Memory = nil }, 8 * 128, 0, 0, 0},
+		{"states", mostlyStates, 8 * 128, blockBytes * 7 / 30, 8, slotBytes},
+		{"states, as much as there is", func(n *Need) { mostlyStates(n); n.MemoryBytes = 650 << 20 }, -1, blockBytes * 7 / 30, 8, slotBytes},
+		{"states, f32 cache", func(n *Need) { mostlyStates(n); n.KVType = op.F32 }, 8 * 128, blockBytes * 7 / 30 * 2, 8, slotBytes + 23*2*4*8192},
+		{"states alone", func(n *Need) { n.Layout.Memory = []model.Memory{deltaState()} }, 8 * 128, 0, 8, slotBytes / 23},
 	}
 	for _, test := range cases {
 		t.Run(test.name, func(t *testing.T) {
@@ -48,12 +70,15 @@ func TestPlan(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			sum := m.Weights + m.Activations + m.Scratch + m.Inputs + m.Logits + m.Cache
+			sum := m.Weights + m.Activations + m.Scratch + m.Inputs + m.Logits + m.Cache + m.States
 			if sum != m.Total || m.Total > n.MemoryBytes || m.Cache != int64(m.Blocks)*m.BlockBytes || m.Tokens != m.Blocks*n.BlockSize {
 				t.Errorf("the sums do not hold: %+v", m)
 			}
-			if len(n.Layout.Memory) > 0 && m.BlockBytes != blockBytes {
-				t.Errorf("bytes of a block: got %d, want %d", m.BlockBytes, blockBytes)
+			if m.BlockBytes != test.block {
+				t.Errorf("bytes of a block: got %d, want %d", m.BlockBytes, test.block)
+			}
+			if m.Slots != test.slots || m.SlotBytes != test.slot || m.States != int64(m.Slots)*m.SlotBytes {
+				t.Errorf("got %d slots of %d bytes, %d in all; want %d of %d", m.Slots, m.SlotBytes, m.States, test.slots, test.slot)
 			}
 			if test.blocks >= 0 && m.Blocks != test.blocks {
 				t.Errorf("blocks: got %d, want %d", m.Blocks, test.blocks)
@@ -76,6 +101,8 @@ func TestPlanSaysWhatToChange(t *testing.T) {
 		{"too many sequences", func(n *Need) { n.MaxSequences, n.MemoryBytes = 512, 280<<20 }, "--max-sequences --memory"},
 		{"f32 cache", func(n *Need) { n.KVType, n.MaxContext, n.MemoryBytes = op.F32, 4096, 360<<20 }, "--max-context --kv-type --memory"},
 		{"not even the weights", func(n *Need) { n.MemoryBytes = 100 << 20 }, "--memory"},
+		{"states of too many sequences", func(n *Need) { mostlyStates(n); n.MemoryBytes = 400 << 20 }, "--max-sequences --memory"},
+		{"states and a context that is too long", func(n *Need) { mostlyStates(n); n.MaxContext, n.MemoryBytes = 8192, 600<<20 }, "--max-context --max-sequences --memory"},
 		{"more than is free", func(n *Need) { n.MaxContext, n.MemoryBytes, n.FreeBytes = 8192, 340<<20, 341<<20 }, "--max-context"},
 	}
 	flag := regexp.MustCompile(`(--[a-z-]+) ([a-z0-9_]+?)(MiB)?[,)]`)
@@ -171,10 +198,14 @@ func (d boxedDevice) Mailbox(s device.Stream, inputs, results int) (device.Mailb
 
 // What is planned is what is taken, to the byte; and where memory ends the engine says so and gives back what it took.
 func TestEngineTakesWhatIsPlanned(t *testing.T) {
-	for _, overlaps := range []bool{false, true} {
-		t.Run(fmt.Sprintf("overlaps %t", overlaps), func(t *testing.T) {
+	for i, overlaps := range []bool{false, true, false, true} {
+		states := i > 1
+		t.Run(fmt.Sprintf("overlaps %t, states %t", overlaps, states), func(t *testing.T) {
 			n := small()
 			n.WeightBytes, n.ActivationBytes, n.MemoryBytes = 0, 0, 60<<20
+			if states {
+				n.Layout.Memory = append(n.Layout.Memory, fakeState, model.Memory{Kind: model.PerSequence, Arrays: []model.Array{{Elements: 1000}}})
+			}
 			m, err := Plan(n)
 			if err != nil {
 				t.Fatal(err)

@@ -58,9 +58,9 @@ func newCollector(source Source, labels prometheus.Labels) *collector {
 	}
 	for _, prefix := range []string{"vllm:", "vllm:gpu_"} {
 		counter(prefix+"prefix_cache_queries", "Prompt tokens looked up in the prefix cache.", func(s engine.Stats) float64 { return float64(s.PrefixQueries) })
-		counter(prefix+"prefix_cache_hits", "Prompt tokens found in the prefix cache.", func(s engine.Stats) float64 { return float64(s.PrefixHits) })
+		counter(prefix+"prefix_cache_hits", "Prompt tokens taken from the prefix cache.", func(s engine.Stats) float64 { return float64(s.PrefixHits) })
 	}
-	counter("vllm:num_preemptions", "Times that a request gave its cache blocks up.", func(s engine.Stats) float64 { return float64(s.Preemptions) })
+	counter("vllm:num_preemptions", "Times that a request gave its cache blocks and its state up.", func(s engine.Stats) float64 { return float64(s.Preemptions) })
 	counter("vllm:prompt_tokens", "Prompt tokens computed or found in the cache.", func(s engine.Stats) float64 { return float64(s.PromptTokens) })
 	counter("vllm:generation_tokens", "Tokens generated.", func(s engine.Stats) float64 { return float64(s.GeneratedTokens) })
 
@@ -69,6 +69,11 @@ func newCollector(source Source, labels prometheus.Labels) *collector {
 	gauge("atlasrt_blocks_used", "Cache blocks that running requests hold.", func(s engine.Stats) float64 { return float64(s.BlocksUsed) })
 	gauge("atlasrt_blocks_cached", "Cache blocks kept for prompts to come.", func(s engine.Stats) float64 { return float64(s.BlocksCached) })
 	gauge("atlasrt_blocks_total", "Cache blocks.", func(s engine.Stats) float64 { return float64(s.BlocksTotal) })
+	gauge("atlasrt_state_slots_free", "Slots for the state of a sequence that hold nothing.", func(s engine.Stats) float64 { return float64(s.SlotsFree) })
+	gauge("atlasrt_state_slots_used", "Slots that running requests hold.", func(s engine.Stats) float64 { return float64(s.SlotsUsed) })
+	gauge("atlasrt_state_slots_cached", "Slots kept for prompts to come.", func(s engine.Stats) float64 { return float64(s.SlotsCached) })
+	gauge("atlasrt_state_slots_total", "Slots; none where the model keeps no state of sequences.", func(s engine.Stats) float64 { return float64(s.SlotsTotal) })
+	counter("atlasrt_prefix_recomputed", "Prompt tokens found in the prefix cache and computed again, because the state behind them is not kept.", func(s engine.Stats) float64 { return float64(s.PrefixRecomputed) })
 	counter("atlasrt_steps", "Steps of the engine.", func(s engine.Stats) float64 { return float64(s.Steps) })
 	counter("atlasrt_decode_steps", "Steps that only decoded.", func(s engine.Stats) float64 { return float64(s.DecodeSteps) })
 	counter("atlasrt_failed_steps", "Steps that failed.", func(s engine.Stats) float64 { return float64(s.FailedSteps) })

@@ -27,6 +27,7 @@ func TestScrape(t *testing.T) {
 	s.stats.BlockTokens, s.stats.Sharing = 16, true
 	s.stats.Rows.Counts[1], s.stats.Rows.Counts[len(engine.RowBounds)], s.stats.Rows.Sum = 2, 1, 20_014
 	s.stats.Decode.Counts[slices.Index(engine.Bounds[:], .4)], s.stats.Decode.Sum = 1, .35
+	s.stats.SlotsFree, s.stats.SlotsUsed, s.stats.SlotsTotal, s.stats.PrefixRecomputed = 11, 12, 23, 13
 	s.stats.GraphFallbacks, s.stats.ReplayedPiecewise = 1, 8
 	m := New("tiny", s)
 	m.FirstToken(30 * time.Millisecond)
@@ -69,6 +70,11 @@ func TestScrape(t *testing.T) {
 		`atlasrt_cancelled_total{cause="client_gone",engine="0",model_name="tiny"} 1`,
 		`atlasrt_rejected_total{cause="queue_full",engine="0",model_name="tiny"} 1`,
 		`atlasrt_unknown_fields_total{engine="0",model_name="tiny"} 2`,
+		`atlasrt_state_slots_free{engine="0",model_name="tiny"} 11`,
+		`atlasrt_state_slots_used{engine="0",model_name="tiny"} 12`,
+		`atlasrt_state_slots_cached{engine="0",model_name="tiny"} 0`,
+		`atlasrt_state_slots_total{engine="0",model_name="tiny"} 23`,
+		`atlasrt_prefix_recomputed_total{engine="0",model_name="tiny"} 13`,
 		`atlasrt_graph_fallbacks_total{engine="0",model_name="tiny"} 1`,
 		`atlasrt_piecewise_replays_total{engine="0",model_name="tiny"} 8`,
 		`atlasrt_step_seconds_bucket{engine="0",model_name="tiny",le="1e-05"} 0`,
