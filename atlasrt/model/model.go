@@ -33,8 +33,8 @@ func (l Layout) Keeps(kind Kind) bool {
 
 // Memory is what one layer keeps: arrays of one kind.
 type Memory struct {
-	Kind   Kind
-	Arrays []Array
+	Kind   Kind    // of all arrays
+	Arrays []Array // in the order in which Inputs.Memory has them
 }
 
 // Kind is what memory belongs to, and so who keeps its books.
@@ -48,7 +48,7 @@ const (
 
 // Array is so many elements for each token, or for each sequence.
 type Array struct {
-	Elements int64
+	Elements int64    // for one token or one sequence
 	Type     op.DType // 0: that of Inputs.KVType
 }
 
