@@ -119,7 +119,8 @@ func TestInputsAreFilledAndPadded(t *testing.T) {
 // running is sequences that have begun to run, with blocks for prompts of so many tokens.
 func running(t *testing.T, prompts ...int) (out []*sched.Sequence) {
 	t.Helper()
-	s := sched.New(sched.Limits{BatchTokens: 100, Sequences: 9, Outputs: 9, Context: 100, Waiting: 9, WaitingTokens: 100}, cache.New(cache.Sizes{Blocks: 50, BlockSize: 4, Slots: 9}, true))
+	c := cache.New(cache.Sizes{Blocks: 50, BlockSize: 4, Slots: 9}, true)
+	s := sched.New(sched.Limits{BatchTokens: 100, Sequences: 9, Outputs: 9, Context: 100, Waiting: 9, WaitingTokens: 100}, c)
 	for i, n := range prompts {
 		q := &sched.Sequence{MaxTokens: 5}
 		for token := range n {

@@ -81,6 +81,9 @@ func (n Need) check() error {
 		return fmt.Errorf("a vocabulary of %d tokens (must be 1 … %d)", n.Layout.Vocab, most)
 	}
 	for i, memory := range n.Layout.Memory {
+		if memory.Kind != model.PerToken && memory.Kind != model.PerSequence {
+			return fmt.Errorf("layer %d keeps memory of kind %d, for which there is no pool", i, memory.Kind)
+		}
 		for _, a := range memory.Arrays {
 			if a.Elements < 1 || a.Elements > most {
 				return fmt.Errorf("layer %d keeps arrays of %d elements", i, a.Elements)

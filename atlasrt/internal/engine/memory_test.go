@@ -176,6 +176,7 @@ func TestPlanRefusesSizes(t *testing.T) {
 		{"cache of integers", func(n *Need) { n.KVType = op.I32 }, "--kv-type"},
 		{"unknown type", func(n *Need) { n.KVType = 99 }, "--kv-type"},
 		{"layer without heads", func(n *Need) { n.Layout.Memory[3] = model.KeysAndValues(0, 64) }, "layer 3 keeps arrays of 0 elements"},
+		{"unknown kind of memory", func(n *Need) { n.Layout.Memory[2].Kind = 9 }, "layer 2 keeps memory of kind 9"},
 		{"vocabulary", func(n *Need) { n.Layout.Vocab = 0 }, "a vocabulary of 0 tokens"},
 	}
 	for _, test := range cases {
