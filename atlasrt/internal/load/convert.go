@@ -6,7 +6,6 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/atlas-inference/atlas/atlasrt/internal/weights"
 	"github.com/atlas-inference/atlas/atlasrt/internal/weights/gguf"
 	"github.com/atlas-inference/atlas/atlasrt/internal/weights/mapping"
 	"github.com/atlas-inference/atlas/atlasrt/internal/weights/tensor"
@@ -16,24 +15,27 @@ import (
 // convertChunk is how many weights one goroutine converts at a time; a multiple of every block.
 const convertChunk = 1 << 16
 
-// convert writes t in the form of a scheme, on all processors. Blocks are repacked to another block type, or dequantised and rounded once
-// to bf16.
-func convert(to []byte, scheme op.Scheme, t weights.Tensor) error {
-	block, blockBytes := t.Type.Block()
-	n := t.Elements()
+// convert writes runs of a stored type in the form of a scheme, one after the other, on all processors. Blocks are repacked to another
+// block type, or dequantised and rounded once to bf16.
+func convert(to []byte, scheme op.Scheme, kind tensor.Type, runs [][]byte) error {
+	block, blockBytes := kind.Block()
 	var group errgroup.Group
 	group.SetLimit(runtime.GOMAXPROCS(0))
-	for start := int64(0); start < n; start += convertChunk {
-		group.Go(func() error {
+	for _, run := range runs {
+		n := int64(len(run)) / blockBytes * block
+		for start := int64(0); start < n; start += convertChunk {
 			end := min(start+convertChunk, n)
-			stored, part := t.Data[start/block*blockBytes:end/block*blockBytes], to[scheme.RawBytes(1, start):scheme.RawBytes(1, end)]
-			return mapping.Guard(func() error {
-				if scheme != op.SchemeBF16 {
-					return gguf.Repack(part, typeOf(scheme), stored, t.Type)
-				}
-				return toBF16(part, stored, t.Type)
+			stored, part := run[start/block*blockBytes:end/block*blockBytes], to[scheme.RawBytes(1, start):scheme.RawBytes(1, end)]
+			group.Go(func() error {
+				return mapping.Guard(func() error {
+					if scheme != op.SchemeBF16 {
+						return gguf.Repack(part, typeOf(scheme), stored, kind)
+					}
+					return toBF16(part, stored, kind)
+				})
 			})
-		})
+		}
+		to = to[scheme.RawBytes(1, n):]
 	}
 	return group.Wait()
 }

@@ -162,7 +162,6 @@ func (c *Counter) Experts(count, cols int32, parts func(e int32) []model.Part) o
 
 // part notes the tensors of a part of a matrix.
 func (c *Counter) part(p model.Part, cols int64) {
-	rows := int64(p.Rows)
 	s, ok := c.stored(p.Name)
 	switch {
 	case !ok:
@@ -171,6 +170,11 @@ func (c *Counter) part(p model.Part, cols int64) {
 		c.fail(p.Name, "%s", s.problem)
 		return
 	}
+	if what := patternProblem(p, s.Scheme); what != "" {
+		c.fail(p.Name, "%s", what)
+		return
+	}
+	rows := storedRows(p)
 	codes := weights.Want{Name: s.Name, Shape: []int64{rows, cols}}
 	if s.Scheme == op.SchemeNVFP4 {
 		codes.Shape = []int64{rows, cols / 2}
@@ -197,8 +201,12 @@ func (c *Counter) part(p model.Part, cols int64) {
 func (c *Counter) Vector(parts ...model.Part) op.Ptr {
 	n := int64(0)
 	for _, p := range parts {
-		c.want(weights.Want{Name: p.Name, Shape: []int64{int64(p.Rows)}}, 0)
 		n += int64(p.Rows)
+		if what := patternProblem(p, 0); what != "" {
+			c.fail(p.Name, "%s", what)
+			continue
+		}
+		c.want(weights.Want{Name: p.Name, Shape: []int64{storedRows(p)}}, 0)
 	}
 	return c.place(n*op.F32.Bytes(), parts)
 }

@@ -180,11 +180,10 @@ func wrap(t weights.Tensor, err error) error {
 func (l *Loader) Vector(parts ...model.Part) op.Ptr {
 	var all []float32
 	for _, p := range parts {
-		values := l.Values(p.Name, p.Rows)
-		for i := range values {
-			values[i] += p.Plus
+		values := l.Values(p.Name, int32(storedRows(p)))
+		for i := range int64(p.Rows) {
+			all = append(all, values[storedRow(p, i)]+p.Plus)
 		}
-		all = append(all, values...)
 	}
 	return l.Floats(all)
 }

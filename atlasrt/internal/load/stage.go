@@ -57,15 +57,15 @@ func (l *Loader) stage(b *batch, to op.Ptr, w op.Weight, parts []model.Part) (fa
 			return make([]float32, w.Rows)
 		}
 		codes, scales := split(w.Scheme, int64(p.Rows), int64(w.Cols))
-		l.fail(l.codes(b, s, code, codes))
+		l.fail(l.codes(b, s, p, code, codes))
 		switch w.Scheme {
 		case op.SchemeF8Block:
-			l.fail(l.blocks(b, s, scale, int64(p.Rows), int64(w.Cols)))
+			l.fail(l.blocks(b, s, p, scale, int64(w.Cols)))
 		case op.SchemeNVFP4:
-			l.fail(l.tensor(b, s.blocks.Name, scale, scales))
+			l.fail(l.tensor(b, s.blocks.Name, p, scale, scales))
 		}
 		if scaled(w.Scheme) {
-			factors = append(factors, l.factors(s, p.Rows)...)
+			factors = append(factors, l.factors(s, p)...)
 		}
 		code, scale = code+op.Ptr(codes), scale+op.Ptr(scales)
 	}
@@ -73,53 +73,56 @@ func (l *Loader) stage(b *batch, to op.Ptr, w op.Weight, parts []model.Part) (fa
 }
 
 // codes adds the codes of one part, so many bytes, converted where they are kept in another form than the checkpoint's.
-func (l *Loader) codes(b *batch, s Storage, to op.Ptr, bytes int64) error {
+func (l *Loader) codes(b *batch, s Storage, p model.Part, to op.Ptr, bytes int64) error {
 	if !s.converts() {
-		return l.tensor(b, s.Name, to, bytes)
+		return l.tensor(b, s.Name, p, to, bytes)
 	}
 	t, err := l.checkpoint.Tensor(s.Name)
 	if err != nil {
 		return err
 	}
 	defer l.checkpoint.Release(t)
-	if s.Scheme.RawBytes(1, t.Elements()) != bytes {
-		return fmt.Errorf("%s has %d elements, which are not %d bytes of %s", t.Info, t.Elements(), bytes, s.Scheme)
+	if stored := rowsIn(p, bytes); s.Scheme.RawBytes(1, t.Elements()) != stored {
+		return fmt.Errorf("%s has %d elements, which are not %d bytes of %s", t.Info, t.Elements(), stored, s.Scheme)
 	}
 	converted := make([]byte, bytes)
-	if err := convert(converted, s.Scheme, t); err != nil {
+	if err := convert(converted, s.Scheme, t.Type, runs(t.Data, p)); err != nil {
 		return wrap(t, err)
 	}
 	b.add(to, converted)
 	return nil
 }
 
-// tensor adds a tensor of so many bytes as it is.
-func (l *Loader) tensor(b *batch, name string, to op.Ptr, bytes int64) error {
+// tensor adds a part's rows of a tensor, so many bytes, as they are.
+func (l *Loader) tensor(b *batch, name string, p model.Part, to op.Ptr, bytes int64) error {
 	t, err := l.checkpoint.Tensor(name)
 	if err != nil {
 		return err
 	}
 	b.tensors = append(b.tensors, t)
-	if int64(len(t.Data)) != bytes {
-		return fmt.Errorf("%s has %d bytes, not %d", t.Info, len(t.Data), bytes)
+	if stored := rowsIn(p, bytes); int64(len(t.Data)) != stored {
+		return fmt.Errorf("%s has %d bytes, not %d", t.Info, len(t.Data), stored)
 	}
-	b.add(to, t.Data)
+	for _, run := range runs(t.Data, p) {
+		b.add(to, run)
+		to += op.Ptr(len(run))
+	}
 	return nil
 }
 
 // blocks adds the block scales of a part. A block of the checkpoint (usually 128×128) holds several of SchemeF8Block's: its scale is
 // written for each of them.
-func (l *Loader) blocks(b *batch, s Storage, to op.Ptr, rows, cols int64) error {
+func (l *Loader) blocks(b *batch, s Storage, p model.Part, to op.Ptr, cols int64) error {
 	pitch := divideUp(cols, s.blockCols)
-	stored := divideUp(rows, s.blockRows) * pitch
+	stored := divideUp(storedRows(p), s.blockRows) * pitch
 	if s.blocks.Elements() != stored {
 		return fmt.Errorf("%s has %d elements, not %d", s.blocks, s.blocks.Elements(), stored)
 	}
 	values := l.Values(s.blocks.Name, int32(stored))
 	var all []byte
-	for row := int64(0); row < rows; row += op.F8BlockRows {
+	for row := int64(0); row < int64(p.Rows); row += op.F8BlockRows {
 		for col := int64(0); col < cols; col += op.F8BlockCols {
-			all = binary.LittleEndian.AppendUint32(all, math.Float32bits(values[row/s.blockRows*pitch+col/s.blockCols]))
+			all = binary.LittleEndian.AppendUint32(all, math.Float32bits(values[storedRow(p, row)/s.blockRows*pitch+col/s.blockCols]))
 		}
 	}
 	b.add(to, all)
@@ -127,16 +130,16 @@ func (l *Loader) blocks(b *batch, s Storage, to op.Ptr, rows, cols int64) error 
 }
 
 // factors are the scales of a part's rows.
-func (l *Loader) factors(s Storage, rows int32) []float32 {
-	all := make([]float32, rows)
-	n := s.factor.Elements()
-	if n != 1 && n != int64(rows) {
-		l.fail(fmt.Errorf("%s is not one scale, nor one for each of %d rows", s.factor, rows))
+func (l *Loader) factors(s Storage, p model.Part) []float32 {
+	all := make([]float32, p.Rows)
+	n, stored := s.factor.Elements(), storedRows(p)
+	if n != 1 && n != stored {
+		l.fail(fmt.Errorf("%s is not one scale, nor one for each of %d rows", s.factor, stored))
 		return all
 	}
 	values := l.Values(s.factor.Name, int32(n))
 	for i := range all {
-		all[i] = values[min(i, len(values)-1)]
+		all[i] = values[min(storedRow(p, int64(i)), n-1)]
 		if s.divides {
 			all[i] = 1 / all[i]
 		}
