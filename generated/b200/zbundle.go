@@ -23,7 +23,7 @@ func Bundle() *bundle.Bundle {
 		Needs:       []string{"sm_100a"},
 		Features:    []string{},
 		Kernels:     Kernels[:],
-		Contract:    "9121f181cb3d6763273e87bbc2cd5aa4",
+		Contract:    "635db881501e362205a1c9e3f4cf3b0c",
 		Files:       files,
 		New: func(kernels []op.Kernel, has func(feature string) bool) bundle.Set {
 			return New(kernels, has)

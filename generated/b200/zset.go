@@ -210,6 +210,11 @@ var Kernels = [...]bundle.Kernel{
 	{Name: "atlas_route_128_1"},
 	{Name: "atlas_route_0"},
 	{Name: "atlas_route_1"},
+	{Name: "atlas_route_one_of_256"},
+	{Name: "atlas_route_8_of_256"},
+	{Name: "atlas_route_of_256_0"},
+	{Name: "atlas_route_of_256_1"},
+	{Name: "atlas_route_one_of_512"},
 	{Name: "atlas_route_32_of_512"},
 	{Name: "atlas_route_of_512_0"},
 	{Name: "atlas_route_of_512_1"},
@@ -422,6 +427,11 @@ const (
 	kernelRoute_128_1
 	kernelRoute_0
 	kernelRoute_1
+	kernelRouteOneOf_256
+	kernelRoute_8Of_256
+	kernelRouteOf_256_0
+	kernelRouteOf_256_1
+	kernelRouteOneOf_512
 	kernelRoute_32Of_512
 	kernelRouteOf_512_0
 	kernelRouteOf_512_1
@@ -1034,16 +1044,24 @@ func (s *Set) RotaryCache(q op.Stream, a op.RotaryCache) {
 // Route: kernels/lib/cuda/base.toml.
 func (s *Set) Route(q op.Stream, a op.Route) {
 	switch {
-	case a.Rows == 1 && a.Experts <= 128:
+	case a.Rows == 1 && int64(a.Experts)-int64(a.Shared) <= 128:
 		s.launchRouteOne(q, a)
-	case a.Rows <= 8 && a.Experts <= 128:
+	case a.Rows <= 8 && int64(a.Experts)-int64(a.Shared) <= 128:
 		s.launchRoute_8(q, a)
-	case a.Rows <= 16 && a.Experts <= 128:
+	case a.Rows <= 16 && int64(a.Experts)-int64(a.Shared) <= 128:
 		s.launchRoute_16(q, a)
-	case a.Rows <= 128 && a.Experts <= 128:
+	case a.Rows <= 128 && int64(a.Experts)-int64(a.Shared) <= 128:
 		s.launchRoute_128(q, a)
-	case a.Experts <= 128:
+	case int64(a.Experts)-int64(a.Shared) <= 128:
 		s.launchRoute(q, a)
+	case a.Rows == 1 && int64(a.Experts)-int64(a.Shared) <= 256:
+		s.launchRouteOneOf_256(q, a)
+	case a.Rows <= 8 && int64(a.Experts)-int64(a.Shared) <= 256:
+		s.launchRoute_8Of_256(q, a)
+	case a.Rows > 32 && int64(a.Experts)-int64(a.Shared) <= 256:
+		s.launchRouteOf_256(q, a)
+	case a.Rows == 1:
+		s.launchRouteOneOf_512(q, a)
 	case a.Rows <= 32:
 		s.launchRoute_32Of_512(q, a)
 	default:
@@ -2537,6 +2555,37 @@ func (s *Set) launchRoute(q op.Stream, a op.Route) {
 	}
 }
 
+// launchRouteOneOf_256: kernels/lib/cuda/base.toml.
+func (s *Set) launchRouteOneOf_256(q op.Stream, a op.Route) {
+	*(*op.Route)(q.Args(unsafe.Sizeof(a))) = a
+	q.Launch(s.kernels[kernelRouteOneOf_256], op.Grid{X: 1, Y: 1, Z: 1})
+}
+
+// launchRoute_8Of_256: kernels/lib/cuda/base.toml.
+func (s *Set) launchRoute_8Of_256(q op.Stream, a op.Route) {
+	*(*op.Route)(q.Args(unsafe.Sizeof(a))) = a
+	q.Launch(s.kernels[kernelRoute_8Of_256], op.Grid{X: 1, Y: 1, Z: 1})
+}
+
+// launchRouteOf_256: kernels/lib/cuda/base.toml.
+func (s *Set) launchRouteOf_256(q op.Stream, a op.Route) {
+	b := argumentsRoute{a, q.Scratch((int64(a.Rows) + 31) / 32 * int64(a.Experts) * 4)}
+	if g := (op.Grid{X: uint32((int64(a.Rows) + 31) / 32), Y: 1, Z: 1}); g.X != 0 {
+		*(*argumentsRoute)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[kernelRouteOf_256_0], g)
+	}
+	if g := (op.Grid{X: uint32((int64(a.Rows) + 31) / 32), Y: 1, Z: 1}); g.X != 0 {
+		*(*argumentsRoute)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[kernelRouteOf_256_1], g)
+	}
+}
+
+// launchRouteOneOf_512: kernels/lib/cuda/base.toml.
+func (s *Set) launchRouteOneOf_512(q op.Stream, a op.Route) {
+	*(*op.Route)(q.Args(unsafe.Sizeof(a))) = a
+	q.Launch(s.kernels[kernelRouteOneOf_512], op.Grid{X: 1, Y: 1, Z: 1})
+}
+
 // launchRoute_32Of_512: kernels/lib/cuda/base.toml.
 func (s *Set) launchRoute_32Of_512(q op.Stream, a op.Route) {
 	*(*op.Route)(q.Args(unsafe.Sizeof(a))) = a
@@ -2722,11 +2771,14 @@ func (s *Set) scratchPagedAttention(a op.PagedAttention) (most int64) {
 }
 
 func (s *Set) scratchRoute(a op.Route) (most int64) {
-	if a.Experts <= 128 {
+	if int64(a.Experts)-int64(a.Shared) <= 128 {
 		most = max(most, (min(int64(a.Rows), 128)+7)/8*int64(a.Experts)*4,
 			(int64(a.Rows)+31)/32*int64(a.Experts)*4)
 	}
-	if !(a.Experts <= 128) {
+	if !(int64(a.Experts)-int64(a.Shared) <= 128) && int64(a.Experts)-int64(a.Shared) <= 256 {
+		most = max(most, (int64(a.Rows)+31)/32*int64(a.Experts)*4)
+	}
+	if !(int64(a.Experts)-int64(a.Shared) <= 128) && !(int64(a.Experts)-int64(a.Shared) <= 256) {
 		most = max(most, (int64(a.Rows)+31)/32*int64(a.Experts)*4)
 	}
 	return most

@@ -23,7 +23,7 @@ func Bundle() *bundle.Bundle {
 		Needs:       []string{"sm_121a"},
 		Features:    []string{},
 		Kernels:     Kernels[:],
-		Contract:    "7fc44674c54a79f3ea556389acc09695",
+		Contract:    "d4e526ae705f8b838b42ea5d9fd35239",
 		Files:       files,
 		New: func(kernels []op.Kernel, has func(feature string) bool) bundle.Set {
 			return New(kernels, has)

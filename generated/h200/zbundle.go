@@ -23,7 +23,7 @@ func Bundle() *bundle.Bundle {
 		Needs:       []string{"sm_90a"},
 		Features:    []string{},
 		Kernels:     Kernels[:],
-		Contract:    "14d02c321380ddf799e89e3b7b5c55b3",
+		Contract:    "1c92691aa367d11d584eeed6e3285632",
 		Files:       files,
 		New: func(kernels []op.Kernel, has func(feature string) bool) bundle.Set {
 			return New(kernels, has)

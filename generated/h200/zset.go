@@ -115,6 +115,7 @@ var Kernels = [...]bundle.Kernel{
 	{Name: "atlas_expert_down_f8block_wide_1"},
 	{Name: "atlas_expert_down_f8block_team_4", MostBlocks: 132},
 	{Name: "atlas_expert_down_f8block_one", MostBlocks: 132},
+	{Name: "atlas_expert_down_f8block_one_of_12", MostBlocks: 132},
 	{Name: "atlas_expert_down_f8block_tiles_0"},
 	{Name: "atlas_expert_down_f8block_tiles_1"},
 	{Name: "atlas_expert_down_f8block_8_0"},
@@ -130,6 +131,7 @@ var Kernels = [...]bundle.Kernel{
 	{Name: "atlas_expert_down_nvfp4_wide_64_1"},
 	{Name: "atlas_expert_down_nvfp4_spread_4", MostBlocks: 132},
 	{Name: "atlas_expert_down_nvfp4_one", MostBlocks: 132},
+	{Name: "atlas_expert_down_nvfp4_one_of_12", MostBlocks: 132},
 	{Name: "atlas_expert_down_nvfp4_few_4", MostBlocks: 132},
 	{Name: "atlas_expert_down_nvfp4_tiles_0"},
 	{Name: "atlas_expert_down_nvfp4_tiles_1"},
@@ -186,6 +188,7 @@ var Kernels = [...]bundle.Kernel{
 	{Name: "atlas_expert_down_f8block_tiles_16_add_1"},
 	{Name: "atlas_expert_down_f8block_team_4_add", MostBlocks: 132},
 	{Name: "atlas_expert_down_f8block_one_add", MostBlocks: 132},
+	{Name: "atlas_expert_down_f8block_one_of_12_add", MostBlocks: 132},
 	{Name: "atlas_expert_down_f8block_tiles_add_0"},
 	{Name: "atlas_expert_down_f8block_tiles_add_1"},
 	{Name: "atlas_expert_down_nvfp4_held_add"},
@@ -193,6 +196,7 @@ var Kernels = [...]bundle.Kernel{
 	{Name: "atlas_expert_down_nvfp4_tiles_16_add_1"},
 	{Name: "atlas_expert_down_nvfp4_spread_4_add", MostBlocks: 132},
 	{Name: "atlas_expert_down_nvfp4_one_add", MostBlocks: 132},
+	{Name: "atlas_expert_down_nvfp4_one_of_12_add", MostBlocks: 132},
 	{Name: "atlas_expert_down_nvfp4_few_4_add", MostBlocks: 132},
 	{Name: "atlas_expert_down_nvfp4_tiles_add_0"},
 	{Name: "atlas_expert_down_nvfp4_tiles_add_1"},
@@ -1052,6 +1056,11 @@ var Kernels = [...]bundle.Kernel{
 	{Name: "atlas_route_128_1"},
 	{Name: "atlas_route_0"},
 	{Name: "atlas_route_1"},
+	{Name: "atlas_route_one_of_256"},
+	{Name: "atlas_route_8_of_256"},
+	{Name: "atlas_route_of_256_0"},
+	{Name: "atlas_route_of_256_1"},
+	{Name: "atlas_route_one_of_512"},
 	{Name: "atlas_route_32_of_512"},
 	{Name: "atlas_route_of_512_0"},
 	{Name: "atlas_route_of_512_1"},
@@ -1168,6 +1177,7 @@ const (
 	kernelExpertDownF8blockWide_1
 	kernelExpertDownF8blockTeam_4
 	kernelExpertDownF8blockOne
+	kernelExpertDownF8blockOneOf_12
 	kernelExpertDownF8blockTiles_0
 	kernelExpertDownF8blockTiles_1
 	kernelExpertDownF8block_8_0
@@ -1183,6 +1193,7 @@ const (
 	kernelExpertDownNvfp4Wide_64_1
 	kernelExpertDownNvfp4Spread_4
 	kernelExpertDownNvfp4One
+	kernelExpertDownNvfp4OneOf_12
 	kernelExpertDownNvfp4Few_4
 	kernelExpertDownNvfp4Tiles_0
 	kernelExpertDownNvfp4Tiles_1
@@ -1239,6 +1250,7 @@ const (
 	kernelExpertDownF8blockTiles_16Add_1
 	kernelExpertDownF8blockTeam_4Add
 	kernelExpertDownF8blockOneAdd
+	kernelExpertDownF8blockOneOf_12Add
 	kernelExpertDownF8blockTilesAdd_0
 	kernelExpertDownF8blockTilesAdd_1
 	kernelExpertDownNvfp4HeldAdd
@@ -1246,6 +1258,7 @@ const (
 	kernelExpertDownNvfp4Tiles_16Add_1
 	kernelExpertDownNvfp4Spread_4Add
 	kernelExpertDownNvfp4OneAdd
+	kernelExpertDownNvfp4OneOf_12Add
 	kernelExpertDownNvfp4Few_4Add
 	kernelExpertDownNvfp4TilesAdd_0
 	kernelExpertDownNvfp4TilesAdd_1
@@ -2105,6 +2118,11 @@ const (
 	kernelRoute_128_1
 	kernelRoute_0
 	kernelRoute_1
+	kernelRouteOneOf_256
+	kernelRoute_8Of_256
+	kernelRouteOf_256_0
+	kernelRouteOf_256_1
+	kernelRouteOneOf_512
 	kernelRoute_32Of_512
 	kernelRouteOf_512_0
 	kernelRouteOf_512_1
@@ -2322,6 +2340,8 @@ func (s *Set) ExpertDown(q op.Stream, a op.ExpertDown) {
 			s.launchExpertDownF8blockTeam_4(q, a)
 		case a.Rows == 1 && a.TopK <= 8 && int64(a.W.Cols)%8 == 0 && int64(a.TopK)*((int64(a.W.Cols)+63)/64*128) <= 12288:
 			s.launchExpertDownF8blockOne(q, a)
+		case a.Rows == 1 && a.TopK <= 12 && int64(a.W.Cols)%8 == 0 && int64(a.TopK)*((int64(a.W.Cols)+63)/64*128) <= 24576:
+			s.launchExpertDownF8blockOneOf_12(q, a)
 		case int64(a.W.Cols)%8 == 0 && a.W.Count <= 512 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792:
 			s.launchExpertDownF8blockTiles(q, a)
 		case int64(a.Rows)*int64(a.TopK) <= 4*int64(a.W.Count) && min(int64(a.Rows)*int64(a.TopK), 4096)*4+min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/8)*12+128 <= 9984:
@@ -2343,6 +2363,8 @@ func (s *Set) ExpertDown(q op.Stream, a op.ExpertDown) {
 			s.launchExpertDownNvfp4Spread_4(q, a)
 		case a.Rows == 1 && a.TopK <= 8 && int64(a.W.Cols)%8 == 0 && int64(a.TopK)*((int64(a.W.Cols)+63)/64*128) <= 12288:
 			s.launchExpertDownNvfp4One(q, a)
+		case a.Rows == 1 && a.TopK <= 12 && int64(a.W.Cols)%8 == 0 && int64(a.TopK)*((int64(a.W.Cols)+63)/64*128) <= 24576:
+			s.launchExpertDownNvfp4OneOf_12(q, a)
 		case a.Rows <= 4 && a.TopK <= 8 && int64(a.W.Cols)%8 == 0 && int64(a.Rows)*int64(a.TopK)*((int64(a.W.Cols)+63)/64*128+16) <= 49664:
 			s.launchExpertDownNvfp4Few_4(q, a)
 		case int64(a.W.Cols)%8 == 0 && a.W.Count <= 512 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792:
@@ -2461,6 +2483,8 @@ func (s *Set) ExpertDownAdd(q op.Stream, a op.ExpertDownAdd) bool {
 			s.launchExpertDownF8blockTeam_4Add(q, a)
 		case a.Rows == 1 && a.TopK <= 8 && int64(a.W.Cols)%8 == 0 && int64(a.TopK)*((int64(a.W.Cols)+63)/64*128) <= 12288:
 			s.launchExpertDownF8blockOneAdd(q, a)
+		case a.Rows == 1 && a.TopK <= 12 && int64(a.W.Cols)%8 == 0 && int64(a.TopK)*((int64(a.W.Cols)+63)/64*128) <= 24576:
+			s.launchExpertDownF8blockOneOf_12Add(q, a)
 		case int64(a.W.Cols)%8 == 0 && a.W.Count <= 512 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792:
 			s.launchExpertDownF8blockTilesAdd(q, a)
 		default:
@@ -2476,6 +2500,8 @@ func (s *Set) ExpertDownAdd(q op.Stream, a op.ExpertDownAdd) bool {
 			s.launchExpertDownNvfp4Spread_4Add(q, a)
 		case a.Rows == 1 && a.TopK <= 8 && int64(a.W.Cols)%8 == 0 && int64(a.TopK)*((int64(a.W.Cols)+63)/64*128) <= 12288:
 			s.launchExpertDownNvfp4OneAdd(q, a)
+		case a.Rows == 1 && a.TopK <= 12 && int64(a.W.Cols)%8 == 0 && int64(a.TopK)*((int64(a.W.Cols)+63)/64*128) <= 24576:
+			s.launchExpertDownNvfp4OneOf_12Add(q, a)
 		case a.Rows <= 4 && a.TopK <= 8 && int64(a.W.Cols)%8 == 0 && int64(a.Rows)*int64(a.TopK)*((int64(a.W.Cols)+63)/64*128+16) <= 49664:
 			s.launchExpertDownNvfp4Few_4Add(q, a)
 		case int64(a.W.Cols)%8 == 0 && a.W.Count <= 512 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792:
@@ -2609,7 +2635,7 @@ func (s *Set) ExpertUp(q op.Stream, a op.ExpertUp) {
 			s.launchExpertUpBf16Wide_128(q, a)
 		case !s.has.exact && a.W.Count <= 1024 && int64(a.Rows)*int64(a.TopK) >= 6*int64(a.W.Count) && int64(a.W.Rows)%128 == 0:
 			s.launchExpertUpBf16Wide_64(q, a)
-		case a.Rows <= 1 && a.TopK <= 8 && int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 2048:
+		case a.Rows <= 1 && a.TopK <= 12 && int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 2048:
 			s.launchExpertUpBf16Few_1(q, a)
 		case int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Count <= 512 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792:
 			s.launchExpertUpBf16Tiles(q, a)
@@ -2628,7 +2654,7 @@ func (s *Set) ExpertUp(q op.Stream, a op.ExpertUp) {
 			s.launchExpertUpQ8_0Wide_128(q, a)
 		case !s.has.exact && a.W.Count <= 1024 && int64(a.Rows)*int64(a.TopK) >= 6*int64(a.W.Count) && (int64(a.Rows)*int64(a.TopK) > min(8*int64(a.W.Count), 1024) || a.W.Cols > 4096) && int64(a.W.Rows)%32 == 0:
 			s.launchExpertUpQ8_0Wide_64(q, a)
-		case a.Rows <= 1 && a.TopK <= 8 && int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 2048:
+		case a.Rows <= 1 && a.TopK <= 12 && int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 2048:
 			s.launchExpertUpQ8_0Few_1(q, a)
 		case int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Count <= 512 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792:
 			s.launchExpertUpQ8_0Tiles(q, a)
@@ -2647,7 +2673,7 @@ func (s *Set) ExpertUp(q op.Stream, a op.ExpertUp) {
 			s.launchExpertUpQ4_0Wide_128(q, a)
 		case !s.has.exact && a.W.Count <= 1024 && int64(a.Rows)*int64(a.TopK) >= 6*int64(a.W.Count) && (int64(a.Rows)*int64(a.TopK) > min(8*int64(a.W.Count), 1024) || a.W.Cols > 4096) && int64(a.W.Rows)%32 == 0:
 			s.launchExpertUpQ4_0Wide_64(q, a)
-		case a.Rows <= 1 && a.TopK <= 8 && int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 2048:
+		case a.Rows <= 1 && a.TopK <= 12 && int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 2048:
 			s.launchExpertUpQ4_0Few_1(q, a)
 		case int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Count <= 512 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792:
 			s.launchExpertUpQ4_0Tiles(q, a)
@@ -2666,7 +2692,7 @@ func (s *Set) ExpertUp(q op.Stream, a op.ExpertUp) {
 			s.launchExpertUpQ4_1Wide_128(q, a)
 		case !s.has.exact && a.W.Count <= 1024 && int64(a.Rows)*int64(a.TopK) >= 6*int64(a.W.Count) && (int64(a.Rows)*int64(a.TopK) > min(8*int64(a.W.Count), 1024) || a.W.Cols > 4096) && int64(a.W.Rows)%32 == 0:
 			s.launchExpertUpQ4_1Wide_64(q, a)
-		case a.Rows <= 1 && a.TopK <= 8 && int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 2048:
+		case a.Rows <= 1 && a.TopK <= 12 && int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 2048:
 			s.launchExpertUpQ4_1Few_1(q, a)
 		case int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Count <= 512 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792:
 			s.launchExpertUpQ4_1Tiles(q, a)
@@ -2685,7 +2711,7 @@ func (s *Set) ExpertUp(q op.Stream, a op.ExpertUp) {
 			s.launchExpertUpF8Wide_128(q, a)
 		case !s.has.exact && a.W.Count <= 1024 && int64(a.Rows)*int64(a.TopK) >= 6*int64(a.W.Count) && (int64(a.Rows)*int64(a.TopK) > min(8*int64(a.W.Count), 1024) || a.W.Cols > 4096) && int64(a.W.Rows)%32 == 0:
 			s.launchExpertUpF8Wide_64(q, a)
-		case a.Rows <= 1 && a.TopK <= 8 && int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 2048:
+		case a.Rows <= 1 && a.TopK <= 12 && int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 2048:
 			s.launchExpertUpF8Few_1(q, a)
 		case int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Count <= 512 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792:
 			s.launchExpertUpF8Tiles(q, a)
@@ -2706,7 +2732,7 @@ func (s *Set) ExpertUp(q op.Stream, a op.ExpertUp) {
 			s.launchExpertUpF8blockE4m3_64(q, a)
 		case !s.has.exact && a.W.Count <= 1024 && int64(a.Rows)*int64(a.TopK) >= 6*int64(a.W.Count) && (int64(a.Rows)*int64(a.TopK) > min(8*int64(a.W.Count), 1024) || a.W.Cols > 4096) && int64(a.W.Rows)%32 == 0:
 			s.launchExpertUpF8blockWide(q, a)
-		case a.Rows <= 1 && a.TopK <= 8 && int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 2048:
+		case a.Rows <= 1 && a.TopK <= 12 && int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 2048:
 			s.launchExpertUpF8blockFew_1(q, a)
 		case a.Rows <= 4 && a.TopK <= 8 && int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 2048:
 			s.launchExpertUpF8blockFew_4(q, a)
@@ -2731,7 +2757,7 @@ func (s *Set) ExpertUp(q op.Stream, a op.ExpertUp) {
 			s.launchExpertUpNvfp4Wide_64(q, a)
 		case !s.has.exact && a.Rows > 1 && a.Rows <= 4 && a.TopK <= 8 && int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 2048:
 			s.launchExpertUpNvfp4Spread_4(q, a)
-		case a.Rows <= 1 && a.TopK <= 8 && int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 2048:
+		case a.Rows <= 1 && a.TopK <= 12 && int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 2048:
 			s.launchExpertUpNvfp4Few_1(q, a)
 		case int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Count <= 512 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792:
 			s.launchExpertUpNvfp4Tiles(q, a)
@@ -2750,7 +2776,7 @@ func (s *Set) ExpertUp(q op.Stream, a op.ExpertUp) {
 			s.launchExpertUpQ6KWide_128(q, a)
 		case !s.has.exact && a.W.Count <= 1024 && int64(a.Rows)*int64(a.TopK) >= 6*int64(a.W.Count) && (int64(a.Rows)*int64(a.TopK) > min(8*int64(a.W.Count), 1024) || a.W.Cols > 4096) && int64(a.W.Rows)%32 == 0:
 			s.launchExpertUpQ6KWide_64(q, a)
-		case a.Rows <= 1 && a.TopK <= 8 && int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 2048:
+		case a.Rows <= 1 && a.TopK <= 12 && int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 2048:
 			s.launchExpertUpQ6KFew_1(q, a)
 		case int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Count <= 512 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792:
 			s.launchExpertUpQ6KTiles(q, a)
@@ -4450,13 +4476,13 @@ func (s *Set) NormRoute(q op.Stream, a op.NormRoute) bool {
 	switch a.W.Scheme {
 	case op.SchemeBF16:
 		switch {
-		case !s.has.exact && a.Rows <= 1 && a.W.Rows <= 128 && int64(a.W.Rows)%16 == 0 && a.W.Cols <= 2048 && int64(a.W.Cols)%64 == 0:
+		case !s.has.exact && a.Shared == 0 && a.Rows <= 1 && a.W.Rows <= 128 && int64(a.W.Rows)%16 == 0 && a.W.Cols <= 2048 && int64(a.W.Cols)%64 == 0:
 			s.launchNormRouteRow(q, a)
-		case a.Rows <= 1 && a.W.Rows <= 128 && int64(a.W.Rows)%16 == 0 && a.W.Cols <= 2048 && int64(a.W.Cols)%64 == 0:
+		case a.Shared == 0 && a.Rows <= 1 && a.W.Rows <= 128 && int64(a.W.Rows)%16 == 0 && a.W.Cols <= 2048 && int64(a.W.Cols)%64 == 0:
 			s.launchNormRoute_1(q, a)
-		case !s.has.exact && a.Rows <= 8 && a.W.Rows <= 128 && int64(a.W.Rows)%16 == 0 && a.W.Cols <= 2048 && int64(a.W.Cols)%64 == 0:
+		case !s.has.exact && a.Shared == 0 && a.Rows <= 8 && a.W.Rows <= 128 && int64(a.W.Rows)%16 == 0 && a.W.Cols <= 2048 && int64(a.W.Cols)%64 == 0:
 			s.launchNormRoute_8(q, a)
-		case !s.has.exact && a.Rows <= 16 && a.W.Rows <= 128 && int64(a.W.Rows)%16 == 0 && a.W.Cols <= 2048 && int64(a.W.Cols)%64 == 0:
+		case !s.has.exact && a.Shared == 0 && a.Rows <= 16 && a.W.Rows <= 128 && int64(a.W.Rows)%16 == 0 && a.W.Cols <= 2048 && int64(a.W.Cols)%64 == 0:
 			s.launchNormRoute_16(q, a)
 		default:
 			return false
@@ -4473,21 +4499,21 @@ func (s *Set) NormRouteUp(q op.Stream, a op.NormRouteUp) bool {
 	switch a.W.Scheme {
 	case op.SchemeQ4_0:
 		switch {
-		case !s.has.exact && a.Rows == 1 && a.Bias == 0 && a.Router.Scheme == op.SchemeBF16 && a.Router.Rows <= 128 && int64(a.Router.Rows)%16 == 0 && int64(a.W.Cols)%512 == 0 && a.W.Cols <= 2048 && int64(a.W.Rows)%32 == 0 && a.TopK <= 8 && int64(a.TopK)*int64(a.W.Rows) <= 15360:
+		case !s.has.exact && a.Shared == 0 && a.Rows == 1 && a.Bias == 0 && a.Router.Scheme == op.SchemeBF16 && a.Router.Rows <= 128 && int64(a.Router.Rows)%16 == 0 && int64(a.W.Cols)%512 == 0 && a.W.Cols <= 2048 && int64(a.W.Rows)%32 == 0 && a.TopK <= 8 && int64(a.TopK)*int64(a.W.Rows) <= 15360:
 			s.launchNormRouteUpQ4_0_1(q, a)
 		default:
 			return false
 		}
 	case op.SchemeQ4_1:
 		switch {
-		case !s.has.exact && a.Rows == 1 && a.Bias == 0 && a.Router.Scheme == op.SchemeBF16 && a.Router.Rows <= 128 && int64(a.Router.Rows)%16 == 0 && int64(a.W.Cols)%512 == 0 && a.W.Cols <= 2048 && int64(a.W.Rows)%32 == 0 && a.TopK <= 8 && int64(a.TopK)*int64(a.W.Rows) <= 15360:
+		case !s.has.exact && a.Shared == 0 && a.Rows == 1 && a.Bias == 0 && a.Router.Scheme == op.SchemeBF16 && a.Router.Rows <= 128 && int64(a.Router.Rows)%16 == 0 && int64(a.W.Cols)%512 == 0 && a.W.Cols <= 2048 && int64(a.W.Rows)%32 == 0 && a.TopK <= 8 && int64(a.TopK)*int64(a.W.Rows) <= 15360:
 			s.launchNormRouteUpQ4_1_1(q, a)
 		default:
 			return false
 		}
 	case op.SchemeNVFP4:
 		switch {
-		case !s.has.exact && a.Rows == 1 && a.Bias == 0 && a.Router.Scheme == op.SchemeBF16 && a.Router.Rows <= 128 && int64(a.Router.Rows)%16 == 0 && int64(a.W.Cols)%64 == 0 && a.W.Cols <= 2048 && int64(a.W.Rows)%32 == 0 && a.TopK <= 8 && int64(a.TopK)*int64(a.W.Rows) <= 15360:
+		case !s.has.exact && a.Shared == 0 && a.Rows == 1 && a.Bias == 0 && a.Router.Scheme == op.SchemeBF16 && a.Router.Rows <= 128 && int64(a.Router.Rows)%16 == 0 && int64(a.W.Cols)%64 == 0 && a.W.Cols <= 2048 && int64(a.W.Rows)%32 == 0 && a.TopK <= 8 && int64(a.TopK)*int64(a.W.Rows) <= 15360:
 			s.launchNormRouteUpNvfp4_1(q, a)
 		default:
 			return false
@@ -4676,16 +4702,24 @@ func (s *Set) RotaryCache(q op.Stream, a op.RotaryCache) {
 // Route: kernels/lib/cuda/base.toml.
 func (s *Set) Route(q op.Stream, a op.Route) {
 	switch {
-	case a.Rows == 1 && a.Experts <= 128:
+	case a.Rows == 1 && int64(a.Experts)-int64(a.Shared) <= 128:
 		s.launchRouteOne(q, a)
-	case a.Rows <= 8 && a.Experts <= 128:
+	case a.Rows <= 8 && int64(a.Experts)-int64(a.Shared) <= 128:
 		s.launchRoute_8(q, a)
-	case a.Rows <= 16 && a.Experts <= 128:
+	case a.Rows <= 16 && int64(a.Experts)-int64(a.Shared) <= 128:
 		s.launchRoute_16(q, a)
-	case a.Rows <= 128 && a.Experts <= 128:
+	case a.Rows <= 128 && int64(a.Experts)-int64(a.Shared) <= 128:
 		s.launchRoute_128(q, a)
-	case a.Experts <= 128:
+	case int64(a.Experts)-int64(a.Shared) <= 128:
 		s.launchRoute(q, a)
+	case a.Rows == 1 && int64(a.Experts)-int64(a.Shared) <= 256:
+		s.launchRouteOneOf_256(q, a)
+	case a.Rows <= 8 && int64(a.Experts)-int64(a.Shared) <= 256:
+		s.launchRoute_8Of_256(q, a)
+	case a.Rows > 32 && int64(a.Experts)-int64(a.Shared) <= 256:
+		s.launchRouteOf_256(q, a)
+	case a.Rows == 1:
+		s.launchRouteOneOf_512(q, a)
 	case a.Rows <= 32:
 		s.launchRoute_32Of_512(q, a)
 	default:
@@ -5362,6 +5396,14 @@ func (s *Set) launchExpertDownF8blockOne(q op.Stream, a op.ExpertDown) {
 	}
 }
 
+// launchExpertDownF8blockOneOf_12: kernels/h200/base/f8block/experts_few.toml, order few.
+func (s *Set) launchExpertDownF8blockOneOf_12(q op.Stream, a op.ExpertDown) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.ExpertDown)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[kernelExpertDownF8blockOneOf_12], g)
+	}
+}
+
 // launchExpertDownF8blockTiles: kernels/h200/base/f8block/experts_few.toml, order few.
 func (s *Set) launchExpertDownF8blockTiles(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
@@ -5453,6 +5495,14 @@ func (s *Set) launchExpertDownNvfp4One(q op.Stream, a op.ExpertDown) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertDown)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[kernelExpertDownNvfp4One], g)
+	}
+}
+
+// launchExpertDownNvfp4OneOf_12: kernels/h200/base/nvfp4/experts_few.toml, order few.
+func (s *Set) launchExpertDownNvfp4OneOf_12(q op.Stream, a op.ExpertDown) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.ExpertDown)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[kernelExpertDownNvfp4OneOf_12], g)
 	}
 }
 
@@ -5808,6 +5858,14 @@ func (s *Set) launchExpertDownF8blockOneAdd(q op.Stream, a op.ExpertDownAdd) {
 	}
 }
 
+// launchExpertDownF8blockOneOf_12Add: kernels/h200/base/f8block/experts_few.toml, order few.
+func (s *Set) launchExpertDownF8blockOneOf_12Add(q op.Stream, a op.ExpertDownAdd) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.ExpertDownAdd)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[kernelExpertDownF8blockOneOf_12Add], g)
+	}
+}
+
 // launchExpertDownF8blockTilesAdd: kernels/h200/base/f8block/experts_few.toml, order few.
 func (s *Set) launchExpertDownF8blockTilesAdd(q op.Stream, a op.ExpertDownAdd) {
 	b := argumentsExpertDownAdd{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
@@ -5851,6 +5909,14 @@ func (s *Set) launchExpertDownNvfp4OneAdd(q op.Stream, a op.ExpertDownAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertDownAdd)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[kernelExpertDownNvfp4OneAdd], g)
+	}
+}
+
+// launchExpertDownNvfp4OneOf_12Add: kernels/h200/base/nvfp4/experts_few.toml, order few.
+func (s *Set) launchExpertDownNvfp4OneOf_12Add(q op.Stream, a op.ExpertDownAdd) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.ExpertDownAdd)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[kernelExpertDownNvfp4OneOf_12Add], g)
 	}
 }
 
@@ -14955,6 +15021,37 @@ func (s *Set) launchRoute(q op.Stream, a op.Route) {
 	}
 }
 
+// launchRouteOneOf_256: kernels/lib/cuda/base.toml.
+func (s *Set) launchRouteOneOf_256(q op.Stream, a op.Route) {
+	*(*op.Route)(q.Args(unsafe.Sizeof(a))) = a
+	q.Launch(s.kernels[kernelRouteOneOf_256], op.Grid{X: 1, Y: 1, Z: 1})
+}
+
+// launchRoute_8Of_256: kernels/lib/cuda/base.toml.
+func (s *Set) launchRoute_8Of_256(q op.Stream, a op.Route) {
+	*(*op.Route)(q.Args(unsafe.Sizeof(a))) = a
+	q.Launch(s.kernels[kernelRoute_8Of_256], op.Grid{X: 1, Y: 1, Z: 1})
+}
+
+// launchRouteOf_256: kernels/lib/cuda/base.toml.
+func (s *Set) launchRouteOf_256(q op.Stream, a op.Route) {
+	b := argumentsRoute{a, q.Scratch((int64(a.Rows) + 31) / 32 * int64(a.Experts) * 4)}
+	if g := (op.Grid{X: uint32((int64(a.Rows) + 31) / 32), Y: 1, Z: 1}); g.X != 0 {
+		*(*argumentsRoute)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[kernelRouteOf_256_0], g)
+	}
+	if g := (op.Grid{X: uint32((int64(a.Rows) + 31) / 32), Y: 1, Z: 1}); g.X != 0 {
+		*(*argumentsRoute)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[kernelRouteOf_256_1], g)
+	}
+}
+
+// launchRouteOneOf_512: kernels/lib/cuda/base.toml.
+func (s *Set) launchRouteOneOf_512(q op.Stream, a op.Route) {
+	*(*op.Route)(q.Args(unsafe.Sizeof(a))) = a
+	q.Launch(s.kernels[kernelRouteOneOf_512], op.Grid{X: 1, Y: 1, Z: 1})
+}
+
 // launchRoute_32Of_512: kernels/lib/cuda/base.toml.
 func (s *Set) launchRoute_32Of_512(q op.Stream, a op.Route) {
 	*(*op.Route)(q.Args(unsafe.Sizeof(a))) = a
@@ -15256,11 +15353,14 @@ func (s *Set) scratchPagedAttention(a op.PagedAttention) (most int64) {
 }
 
 func (s *Set) scratchRoute(a op.Route) (most int64) {
-	if a.Experts <= 128 {
+	if int64(a.Experts)-int64(a.Shared) <= 128 {
 		most = max(most, (min(int64(a.Rows), 128)+7)/8*int64(a.Experts)*4,
 			(int64(a.Rows)+31)/32*int64(a.Experts)*4)
 	}
-	if !(a.Experts <= 128) {
+	if !(int64(a.Experts)-int64(a.Shared) <= 128) && int64(a.Experts)-int64(a.Shared) <= 256 {
+		most = max(most, (int64(a.Rows)+31)/32*int64(a.Experts)*4)
+	}
+	if !(int64(a.Experts)-int64(a.Shared) <= 128) && !(int64(a.Experts)-int64(a.Shared) <= 256) {
 		most = max(most, (int64(a.Rows)+31)/32*int64(a.Experts)*4)
 	}
 	return most

@@ -23,7 +23,7 @@ func Bundle() *bundle.Bundle {
 		Needs:       []string{"sm_120a"},
 		Features:    []string{},
 		Kernels:     Kernels[:],
-		Contract:    "3f2775e076c808ff97cf13f872d8cec8",
+		Contract:    "2d9cc8309b7b13eb906056b65bb1d978",
 		Files:       files,
 		New: func(kernels []op.Kernel, has func(feature string) bool) bundle.Set {
 			return New(kernels, has)

@@ -8,7 +8,7 @@ struct arguments {
 
 struct atlas_expert_down_bf16_one_add_constants {
     static constexpr atlas_Scheme kScheme = ATLAS_SCHEME_BF16;
-    static constexpr int kJoin = 1, kPool = 12288, kStages = 6, kUnits = 1, kCluster = 1, kShared = 211328, kThreads = 512;
+    static constexpr int kJoin = 1, kPicks = 8, kPool = 12288, kStages = 6, kUnits = 1, kCluster = 1, kShared = 211328, kThreads = 512;
 };
 
 extern "C" __global__ void __launch_bounds__(512, 1) atlas_expert_down_bf16_one_add(const __grid_constant__ arguments a) {

@@ -8,7 +8,7 @@ struct arguments {
 
 struct atlas_expert_down_q6_k_one_constants {
     static constexpr atlas_Scheme kScheme = ATLAS_SCHEME_Q6_K;
-    static constexpr int kJoin = 1, kPool = 12288, kStages = 2, kUnits = 3, kCluster = 1, kShared = 116224, kThreads = 512;
+    static constexpr int kJoin = 1, kPicks = 8, kPool = 12288, kStages = 2, kUnits = 3, kCluster = 1, kShared = 116224, kThreads = 512;
 };
 
 extern "C" __global__ void __launch_bounds__(512, 1) atlas_expert_down_q6_k_one(const __grid_constant__ arguments a) {

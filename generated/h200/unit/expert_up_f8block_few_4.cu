@@ -8,7 +8,7 @@ struct arguments {
 
 struct atlas_expert_up_f8block_few_4_constants {
     static constexpr atlas_Scheme kScheme = ATLAS_SCHEME_F8BLOCK;
-    static constexpr int kPieces = 4, kPool = 16448, kRows = 4, kStages = 2, kTeams = 3, kUnits = 1, kCluster = 1, kShared = 140544, kThreads = 768;
+    static constexpr int kPicks = 32, kPieces = 4, kPool = 16448, kRows = 4, kStages = 2, kTeams = 3, kUnits = 1, kCluster = 1, kShared = 140544, kThreads = 768;
 };
 
 extern "C" __global__ void __launch_bounds__(768, 1) atlas_expert_up_f8block_few_4(const __grid_constant__ arguments a) {

@@ -145,7 +145,7 @@ __device__ void norm_route(const atlas_NormRoute &a) {
     }
     if (!routes) return;
     const atlas_Route route = {a.IDs, a.Weights, a.Order, a.Starts, reinterpret_cast<const atlas_act *>(norm_route_shared + shape::kLogitsAt), a.Bias, rows,
-                               a.W.Rows, a.TopK, a.Normalise, a.Routing, a.Factor};
+                               a.W.Rows, a.TopK, 0, a.Normalise, a.Routing, a.Factor};
     if (P::kRows == 1 && warp() > 0) return;
     wait_peers(logits_there, 0);
     if constexpr (P::kRows == 1) {

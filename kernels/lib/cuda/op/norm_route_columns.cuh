@@ -200,7 +200,7 @@ __device__ void norm_route_columns(const atlas_NormRoute &a) {
         if (warp() < routed) {
             const int row = block * shape::kEach;
             const atlas_Route route = {a.IDs + size_t(row) * a.TopK, a.Weights + size_t(row) * a.TopK, nullptr, nullptr, nullptr, a.Bias, routed,
-                                       experts, a.TopK, a.Normalise, a.Routing, a.Factor};
+                                       experts, a.TopK, 0, a.Normalise, a.Routing, a.Factor};
             atlas_act mine[P::kPerLane];
 #pragma unroll
             for (int i = 0; i < P::kPerLane; i++) mine[i] = logits[warp() * shape::kExperts + i * 32 + lane()];

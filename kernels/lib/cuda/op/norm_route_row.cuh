@@ -126,5 +126,5 @@ __device__ void norm_route_row(const atlas_NormRoute &a) {
     atlas_act mine[P::kPerLane];
 #pragma unroll
     for (int i = 0; i < P::kPerLane; i++) mine[i] = logits[i * 32 + lane()];
-    routing::route_row<P::kPerLane>({a.IDs, a.Weights, a.Order, a.Starts, nullptr, a.Bias, 1, a.W.Rows, a.TopK, a.Normalise, a.Routing, a.Factor}, mine);
+    routing::route_row<P::kPerLane>({a.IDs, a.Weights, a.Order, a.Starts, nullptr, a.Bias, 1, a.W.Rows, a.TopK, 0, a.Normalise, a.Routing, a.Factor}, mine, {});
 }

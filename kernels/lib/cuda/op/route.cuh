@@ -2,12 +2,17 @@
 // put in the order of their experts. In route_one the one row's warp does that. In the others rows note in a mask per expert
 // who picked it: a row picks an expert once, so a pick's place among its expert's is the number of bits below its row's. Some rows
 // are one launch, route_few; more are two: route_pick leaves masks in scratch, u32 [chunks,Experts], a bit for each of a chunk's
-// kRows rows, and route_place, the same grid, counts the picks of all chunks before its own. Grid (⌈Rows/kRows⌉), or 1; kThreads
-// threads, 32 for route_one; at most 32·kPerLane experts, and for route_place kThreads of them.
+// kRows rows, and route_place, the same grid, counts the picks of all chunks before its own. A shared expert needs none of this: it has the last
+// pick of each row, and these stand at the end of the order. Grid (⌈Rows/kRows⌉), or 1; kThreads threads, 32 for route_one; at most
+// 32·kPerLane experts to choose from, and for route_place kThreads of them.
 #pragma once
 #include "lib/cuda/atlas.cuh"
 
 namespace atlas::routing {
+
+// Experts that are chosen from, and how many a row chooses of them.
+__device__ inline int routed(const atlas_Route &a) { return a.Experts - a.Shared; }
+__device__ inline int choices(const atlas_Route &a) { return a.TopK - a.Shared; }
 
 // A number's place in the order of numbers; above 0, which nothing is.
 __device__ inline uint32_t sortable(float x) {
@@ -31,6 +36,22 @@ __device__ void sort_keys(uint32_t (&key)[kPerLane]) {
     order(0, 1), order(2, 3), order(0, 2), order(1, 3), order(1, 2);
 }
 
+__device__ inline atlas_act shared_logit(const atlas_Route &a, int row) { return a.Logits[size_t(row + 1) * a.Experts - 1]; }
+
+// The last pick of a row, which is the shared expert's; shared is its logit.
+__device__ inline void pick_shared(const atlas_Route &a, int row, atlas_act shared) {
+    if (!a.Shared || lane() > 0) return;
+    const size_t last = size_t(row + 1) * a.TopK - 1;
+    a.IDs[last] = a.Experts - 1;
+    a.Weights[last] = __fdividef(1.0f, 1.0f + __expf(-__bfloat162float(shared)));
+}
+
+// Where in the order the shared expert's picks begin, and its part of Starts, by one thread.
+__device__ inline void start_shared(const atlas_Route &a, int start) {
+    a.Starts[routed(a)] = start;
+    if (a.Shared) a.Starts[a.Experts] = start + a.Rows;
+}
+
 // pick for weights that depend on the picks alone, of logits of experts i*32+lane: lane k gets the k-th pick. The search for the next
 // largest is on its way while the one before is weighed.
 template <int kPerLane>
@@ -42,7 +63,7 @@ __device__ void pick_few(const atlas_Route &a, int row, const atlas_act (&logits
 #pragma unroll
     for (int i = 0; i < kPerLane; i++) {
         const uint32_t place = sortable(logits[i], i * 32 + lane);
-        key[i] = i * 32 + lane < a.Experts ? place : 0;
+        key[i] = i * 32 + lane < routed(a) ? place : 0;
     }
     sort_keys(key);
     const auto logit = [](uint32_t key) { return __uint_as_float((key ^ (key & 0x80000000u ? 0x80000000u : ~0u)) & 0xffff0000u); };
@@ -50,7 +71,7 @@ __device__ void pick_few(const atlas_Route &a, int row, const atlas_act (&logits
     const float first = logit(best);
     float score = 0, chosen = 0;
 #pragma unroll 4
-    for (int k = 0; k < a.TopK; k++) {
+    for (int k = 0; k < choices(a); k++) {
         if (key[0] == best) {
             word ^= (0xffu ^ k) << (~best >> 5 & 3) * 8;
             key[0] = key[1], key[1] = key[2], key[2] = key[3], key[3] = 0;
@@ -61,7 +82,7 @@ __device__ void pick_few(const atlas_Route &a, int row, const atlas_act (&logits
         if (lane == k) mine = best, score = weight;
         best = next;
     }
-    if (lane < a.TopK) {
+    if (lane < choices(a)) {
         a.IDs[size_t(row) * a.TopK + lane] = 0xffff - (mine & 0xffffu);
         a.Weights[size_t(row) * a.TopK + lane] = score * (a.Normalise ? __fdividef(a.Scale, chosen) : a.Scale);
     }
@@ -82,7 +103,7 @@ __device__ void pick(const atlas_Route &a, int row, const atlas_act (&logits)[kP
     for (int i = 0; i < kPerLane; i++) {
         const int e = i * 32 + lane;
         score[i] = __bfloat162float(logits[i]);
-        key[i] = e < a.Experts ? sortable(logits[i], e) : 0;  // without a bias the order of scores is that of logits
+        key[i] = e < routed(a) ? sortable(logits[i], e) : 0;  // without a bias the order of scores is that of logits
         rank[i] = -1;
     }
     const auto scores = [&](float max) {
@@ -90,7 +111,7 @@ __device__ void pick(const atlas_Route &a, int row, const atlas_act (&logits)[kP
 #pragma unroll
         for (int i = 0; i < kPerLane; i++) {
             score[i] = sigmoid ? 1.0f / (1.0f + expf(-score[i])) : expf(score[i] - max);
-            if (i * 32 + lane < a.Experts) sum += score[i];
+            if (i * 32 + lane < routed(a)) sum += score[i];
         }
         if (!all) return;
         sum = warp_sum(sum);
@@ -104,13 +125,13 @@ __device__ void pick(const atlas_Route &a, int row, const atlas_act (&logits)[kP
         scores(warp_max(max));
 #pragma unroll
         for (int i = 0; i < kPerLane; i++)
-            if (i * 32 + lane < a.Experts) key[i] = sortable(score[i] + a.Bias[i * 32 + lane]);
+            if (i * 32 + lane < routed(a)) key[i] = sortable(score[i] + a.Bias[i * 32 + lane]);
     }
     int32_t *ids = a.IDs + size_t(row) * a.TopK;
     float *weights = a.Weights + size_t(row) * a.TopK;
     uint32_t first = 0;
 #pragma unroll 1
-    for (int k = 0; k < a.TopK; k++) {
+    for (int k = 0; k < choices(a); k++) {
         uint32_t best = key[0];
 #pragma unroll
         for (int i = 1; i < kPerLane; i++) best = key[i] > best ? key[i] : best;
@@ -153,40 +174,44 @@ __device__ void load_logits(const atlas_Route &a, int row, atlas_act (&logits)[k
 #pragma unroll
     for (int i = 0; i < kPerLane; i++) {
         const int e = i * 32 + lane();
-        logits[i] = e < a.Experts ? a.Logits[size_t(row) * a.Experts + e] : __float2bfloat16_rn(-INFINITY);
+        logits[i] = e < routed(a) ? a.Logits[size_t(row) * a.Experts + e] : __float2bfloat16_rn(-INFINITY);
     }
 }
 
-// The same, of a row of Logits.
+// The same, of a row of Logits, and the shared expert's pick.
 template <int kPerLane>
 __device__ void pick(const atlas_Route &a, int row, int (&rank)[kPerLane]) {
     atlas_act logits[kPerLane];
     load_logits(a, row, logits);
     pick<kPerLane>(a, row, logits, rank);
+    pick_shared(a, row, shared_logit(a, row));
 }
 
-// All outputs of the one row, by one warp.
+// All outputs of the one row, by one warp; shared is the logit of a shared expert.
 template <int kPerLane>
-__device__ void route_row(const atlas_Route &a, const atlas_act (&logits)[kPerLane]) {
+__device__ void route_row(const atlas_Route &a, const atlas_act (&logits)[kPerLane], atlas_act shared) {
     int rank[kPerLane], start = 0;
     pick<kPerLane>(a, 0, logits, rank);
+    pick_shared(a, 0, shared);
 #pragma unroll
     for (int i = 0; i < kPerLane; i++) {
         const int e = i * 32 + lane();
         const uint32_t picked = __ballot_sync(kAllLanes, rank[i] >= 0);
         const int at = start + __popc(picked & (1u << lane()) - 1);
-        if (e < a.Experts) a.Starts[e] = at;
+        if (e < routed(a)) a.Starts[e] = at;
         if (rank[i] >= 0) a.Order[at] = rank[i];
         start += __popc(picked);
     }
-    if (lane() == 0) a.Starts[a.Experts] = start;
+    if (lane() > 0) return;
+    start_shared(a, start);
+    if (a.Shared) a.Order[start] = a.TopK - 1;
 }
 
 template <int kPerLane>
 __device__ void route_row(const atlas_Route &a) {
     atlas_act logits[kPerLane];
     load_logits(a, 0, logits);
-    route_row<kPerLane>(a, logits);
+    route_row<kPerLane>(a, logits, shared_logit(a, 0));
 }
 
 // Picks for rows first … of a chunk; bit r of masks[e], which was 0: row r of the chunk picked expert e. Ends with a barrier.
@@ -219,8 +244,9 @@ template <int kThreads>
 __device__ void place(const atlas_Route &a, int first, int rows, const uint32_t *masks, const int *places) {
     const int picks = rows * a.TopK;
     for (int i = threadIdx.x; i < picks; i += kThreads) {
-        const int p = first * a.TopK + i, e = a.IDs[p];
-        a.Order[places[e] + __popc(masks[e] & (1u << i / a.TopK) - 1)] = p;
+        const int p = first * a.TopK + i, row = i / a.TopK, e = a.IDs[p];
+        if (e < routed(a)) a.Order[places[e] + __popc(masks[e] & (1u << row) - 1)] = p;
+        else a.Order[a.Rows * choices(a) + first + row] = p;
     }
 }
 
@@ -254,10 +280,10 @@ __device__ void route_rows(const atlas_Route &a, uint32_t *masks, int *places) {
         for (int i = 0; i < kPerLane; i++) {
             const int e = i * 32 + lane();
             places[e] = start + sum[i] - count[i];
-            if (e < a.Experts) a.Starts[e] = places[e];
+            if (e < routed(a)) a.Starts[e] = places[e];
             start += __shfl_sync(kAllLanes, sum[i], 31);
         }
-        if (lane() == 0) a.Starts[a.Experts] = start;
+        if (lane() == 0) start_shared(a, start);
     }
     __syncthreads();
 #pragma unroll
@@ -269,6 +295,7 @@ __device__ void route_rows(const atlas_Route &a, uint32_t *masks, int *places) {
             const int e = i * 32 + lane();
             if (rank[j][i] >= 0) a.Order[places[e] + __popc(masks[e] & (1u << r) - 1)] = r * a.TopK + rank[j][i];
         }
+        if (a.Shared && lane() == 0) a.Order[a.Rows * choices(a) + r] = (r + 1) * a.TopK - 1;
     }
 }
 
@@ -299,7 +326,7 @@ __device__ void route_pick(const atlas_Route &a, void *scratch) {
     __shared__ uint32_t masks[32 * P::kPerLane];
     atlas::routing::pick_chunk<P::kThreads, P::kPerLane, P::kRows>(a, masks);
     uint32_t *out = static_cast<uint32_t *>(scratch) + size_t(blockIdx.x) * a.Experts;
-    for (int e = threadIdx.x; e < a.Experts; e += P::kThreads) out[e] = masks[e];
+    for (int e = threadIdx.x; e < atlas::routing::routed(a); e += P::kThreads) out[e] = masks[e];
 }
 
 template <class P>
@@ -316,7 +343,7 @@ __device__ void route_place(const atlas_Route &a, const void *scratch) {
     atlas::wait_for_previous();
     const uint32_t *all = static_cast<const uint32_t *>(scratch);
     int mine = 0, sum = 0;
-    if (e < a.Experts)
+    if (e < routed(a))
 #pragma unroll 8
         for (int c = part; c < chunks; c += kParts) {
             const uint32_t mask = all[size_t(c) * a.Experts + e];
@@ -328,11 +355,11 @@ __device__ void route_place(const atlas_Route &a, const void *scratch) {
     atomicAdd(&before[e], mine), atomicAdd(&total[e], sum);
     __syncthreads();
     const atlas::scan s = atlas::block_scan<P::kThreads>(part == 0 ? total[e] : 0);
-    if (part == 0 && e < a.Experts) {
+    if (part == 0 && e < routed(a)) {
         before[e] += s.before;
         if (blockIdx.x == 0) a.Starts[e] = s.before;
     }
-    if (blockIdx.x == 0 && threadIdx.x == 0) a.Starts[a.Experts] = s.total;
+    if (blockIdx.x == 0 && threadIdx.x == 0) start_shared(a, s.total);
     __syncthreads();
     place<P::kThreads>(a, blockIdx.x * P::kRows, min(P::kRows, a.Rows - int(blockIdx.x) * P::kRows), masks, before);
 }

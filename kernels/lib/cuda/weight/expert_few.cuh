@@ -17,9 +17,8 @@ struct picked {
 
 // What a block knows of all picks, in shared memory. One warp reads it, in front of a barrier; past the first cache, which may
 // hold what was there before.
-template <int kRows>
+template <int kRows, int kMost = 8 * kRows>
 struct picked_table {
-    static constexpr int kMost = 8 * kRows;
     static_assert(kMost <= 32, "a lane per pick");
     picked list[kMost];
     int order[kMost], experts[kMost];

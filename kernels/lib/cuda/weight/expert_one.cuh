@@ -1,16 +1,14 @@
-// ExpertDown and ExpertDownAdd for one row and at most eight picks, any scheme. What does not depend on the activations is done, and weights are asked
+// ExpertDown and ExpertDownAdd for one row and at most kPicks picks, any scheme. What does not depend on the activations is done, and weights are asked
 // for, before the kernel before this one has ended, if there is room for both on a multiprocessor. The bits of a pick are those of
 // expert_tiles.cuh.
 //
-// Any grid along x; 512/kJoin threads. W.Cols%8 == 0, and TopK rows of 128·⌈Cols/64⌉ bytes fit kPool. Dynamic shared memory: the shape's
+// Any grid along x; 64·kPicks/kJoin threads. W.Cols%8 == 0, and TopK rows of 128·⌈Cols/64⌉ bytes fit kPool. Dynamic shared memory: the shape's
 // kShared.
 #pragma once
 #include "lib/cuda/weight/add.cuh"
 #include "lib/cuda/weight/ring.cuh"
 
 namespace atlas {
-
-constexpr int kOnePicks = 8;
 
 // A warp's share of a sum is kJoin parts of the columns, of kParts. Pieces do not cross parts.
 template <atlas_Scheme kScheme, int kParts, int kJoin, int kUnits, int kStages>
@@ -56,12 +54,12 @@ struct one_walk {
     }
 };
 
-template <atlas_Scheme kScheme, int kJoin, int kUnits, int kStages, int kPool>
+template <atlas_Scheme kScheme, int kPicks, int kJoin, int kUnits, int kStages, int kPool>
 struct expert_down_one_shape {
     using walk = one_walk<kScheme, 2, kJoin, kUnits, kStages>;
-    static constexpr int kWarps = 2 * kOnePicks / kJoin;
-    static constexpr int kRowsAt = kWarps * walk::ring_t::kBytes, kProductsAt = kRowsAt + kPool, kScalesAt = kProductsAt + 2 * kOnePicks * 16 * 4;
-    static constexpr int kTableAt = kScalesAt + kOnePicks * 16 * 4, kBarriersAt = kTableAt + 2 * kOnePicks * 4;
+    static constexpr int kWarps = 2 * kPicks / kJoin;
+    static constexpr int kRowsAt = kWarps * walk::ring_t::kBytes, kProductsAt = kRowsAt + kPool, kScalesAt = kProductsAt + 2 * kPicks * 16 * 4;
+    static constexpr int kTableAt = kScalesAt + kPicks * 16 * 4, kBarriersAt = kTableAt + 2 * kPicks * 4;
     static constexpr int kShared = (kBarriersAt + kWarps * kStages * 8 + 127) / 128 * 128;
 };
 
@@ -78,16 +76,16 @@ __device__ void clear_tails(uint32_t rows_at, int rows, int units, int cols) {
 template <class P, typename Args>
 __device__ void expert_down_one(const Args &a) {
     using namespace atlas;
-    using shape = expert_down_one_shape<P::kScheme, P::kJoin, P::kUnits, P::kStages, P::kPool>;
+    using shape = expert_down_one_shape<P::kScheme, P::kPicks, P::kJoin, P::kUnits, P::kStages, P::kPool>;
     using unit_t = unit<P::kScheme>;
     constexpr int kThreads = shape::kWarps * 32, kTeam = 2 / P::kJoin;
     static_assert(launched<P, kThreads, shape::kShared>::kFits);
     const atlas_Weight &w = a.W;
-    const int pick = warp() / kTeam, member = warp() % kTeam, strips = (w.Rows + 15) / 16, total = min(a.TopK, kOnePicks);
+    const int pick = warp() / kTeam, member = warp() % kTeam, strips = (w.Rows + 15) / 16, total = min(a.TopK, P::kPicks);
     const uint32_t memory = shared_address(strip_shared);
     float *const products = reinterpret_cast<float *>(strip_shared + shape::kProductsAt), *const scales = reinterpret_cast<float *>(strip_shared + shape::kScalesAt);
     int *const experts = reinterpret_cast<int *>(strip_shared + shape::kTableAt);
-    float *const weights = reinterpret_cast<float *>(experts + kOnePicks);
+    float *const weights = reinterpret_cast<float *>(experts + P::kPicks);
     typename shape::walk walk(strip_shared + warp() * shape::walk::ring_t::kBytes, strip_shared + shape::kBarriersAt + warp() * P::kStages * 8, w.Cols, member);
     const int pitch = walk.units * 128;
     clear_tails<kThreads>(memory + shape::kRowsAt, total, walk.units, w.Cols);
@@ -108,7 +106,7 @@ __device__ void expert_down_one(const Args &a) {
     };
     block_scales<P::kScheme> blocks;
     const auto load_scales = [&](int strip) {
-        if (threadIdx.x < kOnePicks * 16) {
+        if (threadIdx.x < P::kPicks * 16) {
             const int expert = experts[threadIdx.x / 16], n = strip * 16 + threadIdx.x % 16;
             scales[threadIdx.x] = expert >= 0 && n < w.Rows ? row_scale(w, expert, n) : 0.0f;
         }
@@ -126,7 +124,7 @@ __device__ void expert_down_one(const Args &a) {
     // Mostly the router has ended long before the kernel before this one has: its picks are there already. If they were not,
     // what was copied is thrown away.
     release_next();
-    if (warp() == 0 && lane() < kOnePicks) experts[lane()] = read_pick().expert;
+    if (warp() == 0 && lane() < P::kPicks) experts[lane()] = read_pick().expert;
     __syncthreads();
     start();
     wait_for_previous();
@@ -141,13 +139,13 @@ __device__ void expert_down_one(const Args &a) {
     load_there(blockIdx.x * 16 + threadIdx.x);
     choice now = {};
     bool news = false;
-    if (warp() == 0 && lane() < kOnePicks) {
+    if (warp() == 0 && lane() < P::kPicks) {
         now = read_pick();
         news = experts[lane()] != now.expert, weights[lane()] = now.weight;
     }
     wait_copies<0>();
     if (__syncthreads_or(news)) {
-        if (warp() == 0 && lane() < kOnePicks) experts[lane()] = now.expert;
+        if (warp() == 0 && lane() < P::kPicks) experts[lane()] = now.expert;
         __syncthreads();
         for (int s = 0; s < begun; s++) walk.ring.wait(), walk.ring.drop();
         walk.part = 0, walk.u = walk.begin(0);
@@ -163,16 +161,16 @@ __device__ void expert_down_one(const Args &a) {
                 walk.multiply(p, memory + shape::kRowsAt + pick * pitch, w.Cols, block, fill, c);
                 if (lane() % 4 == 0)
 #pragma unroll
-                    for (int i = 0; i < 2; i++) products[(member * P::kJoin + p) * kOnePicks * 16 + pick * 16 + i * 8 + lane() / 4] = c[0][0][i * 2];
+                    for (int i = 0; i < 2; i++) products[(member * P::kJoin + p) * P::kPicks * 16 + pick * 16 + i * 8 + lane() / 4] = c[0][0][i * 2];
             }
         }
         __syncthreads();
         if (threadIdx.x < 16 && at * 16 + threadIdx.x < w.Rows) {
             float sum = 0;
 #pragma unroll
-            for (int p = 0; p < kOnePicks; p++) {
+            for (int p = 0; p < P::kPicks; p++) {
                 const int i = p * 16 + threadIdx.x;
-                const float product = (products[i] + products[kOnePicks * 16 + i]) * unit_product<P::kScheme, 1, 1, kExact>::kFactor * scales[i], with = fmaf(weights[p], product, sum);
+                const float product = (products[i] + products[P::kPicks * 16 + i]) * unit_product<P::kScheme, 1, 1, kExact>::kFactor * scales[i], with = fmaf(weights[p], product, sum);
                 sum = experts[p] >= 0 ? with : sum;
             }
             a.Out[at * 16 + threadIdx.x] = __float2bfloat16_rn(kAddsTo<Args> ? plus(there, sum) : sum);

@@ -1,4 +1,4 @@
-// ExpertUp for at most kRows rows and 8·kRows picks, any scheme. An expert has one pick of a row at most, so its picks are one tile.
+// ExpertUp for at most kRows rows and kPicks picks, any scheme. An expert has one pick of a row at most, so its picks are one tile.
 // What does not depend on picks is worked out before they are known; the copies of weights begin as soon as they are, and no more
 // of them than memory needs to be busy: what is asked for at once comes at once, and late. The next kernel may start only then,
 // so that its copies come after these. The bits of a pick are those of expert_tiles.cuh.
@@ -10,13 +10,13 @@
 
 namespace atlas {
 
-template <atlas_Scheme kScheme, int kRows, int kTeams, int kUnits, int kPieces, int kStages, int kPool>
+template <atlas_Scheme kScheme, int kRows, int kPicks, int kTeams, int kUnits, int kPieces, int kStages, int kPool>
 struct expert_up_few_shape {
     using unit_t = unit<kScheme>;
     static constexpr int kWarps = kTeams * 8, kStrip = kUnits * unit_t::kBytes, kSlot = (2 * kStrip + 127) / 128 * 128, kRing = kStages * kSlot;
     static constexpr int kSums = 8 * 32 * kRows;  // of an item
     static constexpr int kRowsAt = kWarps * kRing, kSumsAt = kRowsAt + kPool, kTableAt = kSumsAt + kTeams * 2 * kSums * 4;
-    static constexpr int kBarriersAt = kTableAt + int(sizeof(picked_table<kRows>) + 15) / 16 * 16, kShared = (kBarriersAt + (kWarps * kStages + 1) * 8 + 127) / 128 * 128;
+    static constexpr int kBarriersAt = kTableAt + int(sizeof(picked_table<kRows, kPicks>) + 15) / 16 * 16, kShared = (kBarriersAt + (kWarps * kStages + 1) * 8 + 127) / 128 * 128;
     static_assert(kPieces % kStages == 0 && kRows <= 8, "slots are used alike; a warp finishes a pick");
 };
 
@@ -27,16 +27,16 @@ struct expert_up_few_shape {
 template <class P>
 __device__ void expert_up_few(const atlas_ExpertUp &a) {
     using namespace atlas;
-    using shape = expert_up_few_shape<P::kScheme, P::kRows, P::kTeams, P::kUnits, P::kPieces, P::kStages, P::kPool>;
+    using shape = expert_up_few_shape<P::kScheme, P::kRows, P::kPicks, P::kTeams, P::kUnits, P::kPieces, P::kStages, P::kPool>;
     using unit_t = unit<P::kScheme>;
     constexpr int kThreads = shape::kWarps * 32, kTurns = P::kPieces / P::kStages;
     static_assert(launched<P, kThreads, shape::kShared>::kFits);
     const atlas_Weight &w = a.W;
     const int team = warp() / 8, part = warp() % 8, half = w.Rows / 2, groups = half / 16, units = (w.Cols + 63) / 64, pitch = units * 128 + 16;
-    const int begin = units * part / 8, end = units * (part + 1) / 8, total = min(a.Rows * a.TopK, 8 * P::kRows);
+    const int begin = units * part / 8, end = units * (part + 1) / 8, total = min(a.Rows * a.TopK, P::kPicks);
     const uint32_t memory = shared_address(strip_shared), rows_at = memory + shape::kRowsAt, rows_there = memory + shape::kBarriersAt;
     const uint32_t slots = memory + warp() * shape::kRing, barriers = rows_there + 8 + warp() * P::kStages * 8;
-    picked_table<P::kRows> &table = *reinterpret_cast<picked_table<P::kRows> *>(strip_shared + shape::kTableAt);
+    picked_table<P::kRows, P::kPicks> &table = *reinterpret_cast<picked_table<P::kRows, P::kPicks> *>(strip_shared + shape::kTableAt);
     const int start = team * gridDim.x + blockIdx.x, step = gridDim.x * P::kTeams, tiles_on = step / groups, groups_on = step % groups;
     struct place {
         int tile, group;

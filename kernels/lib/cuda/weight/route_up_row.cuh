@@ -155,7 +155,7 @@ __device__ void route_up_row(const atlas_NormRouteUp &a) {
         copy_bulk(own, from + gates, bytes, own_there), copy_bulk(own + shape::kStrip, from + ups, bytes, own_there);
     }
     if (last && warp() == kWarps - 1) {  // which has no item where there are as few as possible
-        routing::write_ranked<shape::kExperts / 32>({a.IDs, a.Weights, a.Order, a.Starts, nullptr, nullptr, 1, experts, a.TopK, a.Normalise, a.Routing, a.Factor}, keys, picks, shared + shape::kRanksAt);
+        routing::write_ranked<shape::kExperts / 32>({a.IDs, a.Weights, a.Order, a.Starts, nullptr, nullptr, 1, experts, a.TopK, 0, a.Normalise, a.Routing, a.Factor}, keys, picks, shared + shape::kRanksAt);
         __threadfence();
     }
     release_next();
