@@ -30,7 +30,6 @@ type Assets struct {
 	SentencePiece    []byte      // tokenizer.model of SentencePiece, where there is no tokenizer.json
 	ChatTemplate     []byte      // chat_template.jinja, else the default of additional_chat_templates, or the template in a GGUF file
 	ChatTemplateJSON []byte      // chat_template.json
-	QuantConfig      []byte      // hf_quant_config.json: modelopt's settings, where config.json has none
 	Preprocessor     []byte      // preprocessor_config.json: how images become patches
 	Vocabulary       *Vocabulary // the tokenizer of a GGUF file
 	Name             string      // that a GGUF file gives its model
@@ -55,7 +54,6 @@ func readAssets(folder string) (Assets, error) {
 		asset{"added_tokens.json", maxAssetBytes, &a.AddedTokens, readText},
 		asset{"chat_template.jinja", maxAssetBytes, &a.ChatTemplate, readLines},
 		asset{"chat_template.json", maxAssetBytes, &a.ChatTemplateJSON, readText},
-		asset{"hf_quant_config.json", maxAssetBytes, &a.QuantConfig, readText},
 		asset{"preprocessor_config.json", maxAssetBytes, &a.Preprocessor, readText},
 	)
 	if err == nil && a.ChatTemplate == nil {

@@ -36,9 +36,9 @@ func Check(c Checkpoint, wants []Want) error {
 		case !ok:
 			missing = append(missing, want)
 		case !sameShape(info.Shape, want.Shape):
-			problems = append(problems, fmt.Errorf("%s is %s in the checkpoint, the configuration wants %s", want.Name, tensor.FormatShape(info.Shape), tensor.FormatShape(want.Shape)))
+			problems = append(problems, fmt.Errorf("%s is %s in the checkpoint, the configuration wants %s", info.Title(), tensor.FormatShape(info.Shape), tensor.FormatShape(want.Shape)))
 		case len(want.Types) > 0 && !slices.Contains(want.Types, info.Type):
-			problems = append(problems, fmt.Errorf("%s is %v in the checkpoint, wanted one of %v", want.Name, info.Type, want.Types))
+			problems = append(problems, fmt.Errorf("%s is %v in the checkpoint, wanted one of %v", info.Title(), info.Type, want.Types))
 		case isScaleOrNorm(info):
 			scan = append(scan, want.Name)
 		}

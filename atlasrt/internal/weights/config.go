@@ -16,11 +16,18 @@ import (
 // so. A Config is for one goroutine; what was read and assumed is kept for all readers of a file.
 type Config struct {
 	file     string // for errors: config.json, or the GGUF file
-	prefix   string // "text_config." inside that object
+	prefix   string // "rope_parameters." inside that object
 	values   map[string]any
-	problems *[]error // shared with the objects inside
+	nested   map[string]bool // keys that stand in text_config
+	problems *[]error        // shared with the objects inside
 	memory   *memory
 }
+
+// Keys that mean more than their value.
+const (
+	textName = "text_config"
+	tieName  = "tie_word_embeddings"
+)
 
 // ParseConfig checks the text of a config.json; file names it in errors. The text is one JSON object of at most 4 MiB
 // without NaN or doubled keys; the sizes that it gives are in sane ranges.
@@ -42,7 +49,9 @@ func newConfig(file string, values map[string]any) (*Config, error) {
 
 // Fresh is a reader of the same settings that has met no error.
 func (c *Config) Fresh() *Config {
-	return &Config{file: c.file, prefix: c.prefix, values: c.values, problems: new([]error), memory: c.memory}
+	fresh := *c
+	fresh.problems = new([]error)
+	return &fresh
 }
 
 // File is what errors call the settings: the path of a config.json or of a GGUF file.
@@ -120,8 +129,16 @@ func (c *Config) Fail(key, format string, arguments ...any) {
 // Err gives all errors that this reader and the objects inside it have met.
 func (c *Config) Err() error { return errors.Join(*c.problems...) }
 
+// prefixOf is what stands before a key in errors.
+func (c *Config) prefixOf(key string) string {
+	if c.nested[key] {
+		return textName + "."
+	}
+	return c.prefix
+}
+
 func (c *Config) problem(key, format string, arguments ...any) error {
-	return fmt.Errorf("%s: %s%s %s", c.file, c.prefix, key, fmt.Sprintf(format, arguments...))
+	return fmt.Errorf("%s: %s%s %s", c.file, c.prefixOf(key), key, fmt.Sprintf(format, arguments...))
 }
 
 func required[T any](c *Config, key, want string, convert func(any) (T, bool)) T {
@@ -142,7 +159,7 @@ func optional[T any](c *Config, key, want string, convert func(any) (T, bool), o
 	result, ok := convert(value)
 	if !ok {
 		if result, ok = convert(plain(value)); ok {
-			c.Assume("%s%s is %s: read as %s", c.prefix, key, show(value), want)
+			c.Assume("%s%s is %s: read as %s", c.prefixOf(key), key, show(value), want)
 			return result
 		}
 		c.Fail(key, "is %s, wanted %s", show(value), want)

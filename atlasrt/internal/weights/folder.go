@@ -16,7 +16,7 @@ type folder struct {
 	path    string
 	config  *Config
 	tensors *safetensors.Folder
-	names   map[string]string // a tensor's HuggingFace name → the file's; nil: they are the same
+	names   map[string]origin // by a tensor's HuggingFace name; nil: the files' names are the same
 	notes   []string
 	used    Tracker
 }
@@ -31,7 +31,42 @@ func readConfig(path string) (*Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	return ParseConfig(file, text)
+	c, err := ParseConfig(file, text)
+	if err != nil {
+		return nil, err
+	}
+	return c.Text(), nil
+}
+
+// readQuantization reads modelopt's hf_quant_config.json where config.json says nothing of quantisation, and puts it in its place.
+func (f *folder) readQuantization() error {
+	const key, inside = "quantization_config", "quantization"
+	if f.config.Has(key) {
+		return nil
+	}
+	path := filepath.Join(f.path, "hf_quant_config.json")
+	text, err := readText(path, maxConfigBytes)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	all, err := parseObject(text)
+	if err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	quantization, ok := all[inside].(map[string]any)
+	if !ok {
+		return fmt.Errorf("%s: %s is %s, wanted an object", path, inside, show(all[inside]))
+	}
+	if quantization["quant_method"] == nil {
+		quantization["quant_method"] = "modelopt"
+	}
+	f.config.values = maps.Clone(f.config.values)
+	f.config.values[key] = quantization
+	f.notes = append(f.notes, fmt.Sprintf("%s is read as the quantization_config that config.json lacks", path))
+	return nil
 }
 
 // openFolder opens a folder: config.json with safetensors files, or the one GGUF model that it holds.
@@ -64,11 +99,17 @@ func openFolder(path string) (Checkpoint, error) {
 	return f, nil
 }
 
-// settle finds under which names the tensors are to be asked for, and which head counts.
+// settle finds how weights are quantised, under which names the tensors are to be asked for, and which head counts.
 func (f *folder) settle() error {
+	if err := f.readQuantization(); err != nil {
+		return err
+	}
 	err := f.rename()
 	if err == nil {
-		err = f.untie()
+		err = f.unstack()
+	}
+	if err == nil {
+		err = f.settleHead()
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", f.path, err)
@@ -78,19 +119,28 @@ func (f *folder) settle() error {
 
 func (f *folder) Config() *Config { return f.config.Fresh() }
 
-// find gives a tensor under its HuggingFace name.
-func (f *folder) find(name string) (Tensor, bool) {
-	t, ok := f.tensors.Tensor(f.stored(name))
-	t.Name = name
-	return t, ok
+// origin is where the files keep a tensor: as a tensor of theirs, or as one of the equal slices of one.
+type origin struct {
+	name          string
+	slice, slices int // slices: 0 for a whole tensor
 }
 
-// stored is what the files call a tensor.
-func (f *folder) stored(name string) string {
-	if f.names == nil {
-		return name
+// find gives a tensor under its HuggingFace name.
+func (f *folder) find(name string) (Tensor, bool) {
+	from := origin{name: name}
+	if f.names != nil {
+		from = f.names[name]
 	}
-	return f.names[name]
+	t, ok := f.tensors.Tensor(from.name)
+	if t.Name = name; from.name != name {
+		t.Stored = from.name
+	}
+	if n := from.slices; n > 0 {
+		each := len(t.Data) / n
+		t.Data = t.Data[from.slice*each : (from.slice+1)*each : (from.slice+1)*each]
+		t.Shape = []int64{t.Rows() / int64(n), t.Cols()}
+	}
+	return t, ok
 }
 
 func (f *folder) Info(name string) (Info, bool) {
@@ -107,15 +157,12 @@ func (f *folder) Tensor(name string) (Tensor, error) {
 	return t, nil
 }
 
-func (f *folder) Unused() []string {
-	if f.names == nil {
-		return f.used.Unused(f.tensors.Names())
-	}
-	return f.used.Unused(slices.Collect(maps.Keys(f.names)))
-}
+func (f *folder) Unused() []string { return f.used.Unused(slices.Collect(f.all())) }
 
 func (f *folder) Release(t Tensor) {
-	t.Name = f.stored(t.Name)
+	if t.Stored != "" {
+		t.Name = t.Stored
+	}
 	f.tensors.Release(t)
 }
 

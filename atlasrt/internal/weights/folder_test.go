@@ -43,13 +43,9 @@ func TestGoldenCheckpoints(t *testing.T) {
 			t.Errorf("%s: unused after every tensor was asked for: %v", folder, left)
 		}
 		config := c.Config()
-		text := config
-		if config.Has("text_config") {
-			text = config.Object("text_config")
-		}
 		config.Strings("architectures")
-		text.Int("hidden_size")
-		text.FloatOr("rope_theta", 10000)
+		config.Int("hidden_size")
+		config.FloatOr("rope_theta", 10000)
 		if err := config.Err(); err != nil {
 			t.Error(err)
 		}

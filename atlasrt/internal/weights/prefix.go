@@ -1,13 +1,9 @@
 package weights
 
 import (
-	"bytes"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
-
-	"github.com/atlas-inference/atlas/atlasrt/internal/weights/mapping"
 )
 
 // HuggingFace's names of a decoder and its head.
@@ -30,7 +26,7 @@ func (f *folder) rename() error {
 	}
 	prefix := prefixes[0]
 	head := strings.TrimSuffix(prefix, decoder) + headName
-	f.names = map[string]string{}
+	f.names = map[string]origin{}
 	for _, name := range all {
 		asked := name
 		if rest, ok := strings.CutPrefix(name, prefix); ok && (prefix != "" || ofDecoder(rest)) {
@@ -39,9 +35,9 @@ func (f *folder) rename() error {
 			asked = headName + rest
 		}
 		if other, ok := f.names[asked]; ok {
-			return fmt.Errorf("tensors %s and %s would both be %s", other, name, asked)
+			return fmt.Errorf("tensors %s and %s would both be %s", other.name, name, asked)
 		}
-		f.names[asked] = name
+		f.names[asked] = origin{name: name}
 	}
 	f.notes = append(f.notes, fmt.Sprintf("tensors are named %s%s and so on: read as %s%s", prefix, embeddingName, decoder, embeddingName))
 	return nil
@@ -68,33 +64,6 @@ func decoders(sorted []string) []string {
 func ofDecoder(name string) bool {
 	module, _, _ := strings.Cut(name, ".")
 	return slices.Contains([]string{"embed_tokens", "layers", "norm", "rotary_emb"}, module)
-}
-
-// untie notices a head of its own where the configuration says that the embedding serves as one: what the files hold
-// counts then, as in transformers 5. A copy of the embedding changes nothing.
-func (f *folder) untie() error {
-	if tied, _ := f.config.values["tie_word_embeddings"].(bool); !tied {
-		return nil
-	}
-	embedding, ok := f.find(decoder + embeddingName)
-	head, own := f.find(headName + "weight")
-	if !ok || !own {
-		return nil
-	}
-	defer f.Release(embedding)
-	defer f.Release(head)
-	same := head.Type == embedding.Type && slices.Equal(head.Shape, embedding.Shape)
-	err := mapping.Guard(func() error {
-		same = same && bytes.Equal(head.Data, embedding.Data)
-		return nil
-	})
-	if err != nil || same {
-		return err
-	}
-	f.config.values = maps.Clone(f.config.values)
-	f.config.values["tie_word_embeddings"] = false
-	f.notes = append(f.notes, "lm_head.weight differs from the embedding, though config.json has tie_word_embeddings: lm_head.weight is used")
-	return nil
 }
 
 func quoted(all []string) []string {

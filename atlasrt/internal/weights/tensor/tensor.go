@@ -11,9 +11,10 @@ import (
 
 // Info is what is known of a tensor before its bytes are read.
 type Info struct {
-	Name  string  // by HuggingFace's names, also in GGUF files
-	Type  Type    // of its elements or blocks
-	Shape []int64 // the slowest dimension first; empty for a scalar
+	Name   string  // by HuggingFace's names, also in GGUF files
+	Stored string  // the file's name of the tensor that it is, or is a part of; empty where that is Name
+	Type   Type    // of its elements or blocks
+	Shape  []int64 // the slowest dimension first; empty for a scalar
 }
 
 // Tensor is a stored tensor.
@@ -49,7 +50,15 @@ func (i Info) Cols() int64 {
 
 // String reads like `model.norm.weight BF16 [96]`.
 func (i Info) String() string {
-	return i.Name + " " + i.Type.String() + " " + FormatShape(i.Shape)
+	return i.Title() + " " + i.Type.String() + " " + FormatShape(i.Shape)
+}
+
+// Title is the name, and the file's where that is another.
+func (i Info) Title() string {
+	if i.Stored == "" {
+		return i.Name
+	}
+	return i.Name + " (in the file: " + i.Stored + ")"
 }
 
 // FormatShape writes a shape as `[96, 64]`.
