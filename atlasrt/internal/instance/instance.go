@@ -156,7 +156,7 @@ func (p *Prepared) Load(ctx context.Context) (*Loaded, error) {
 	if err != nil {
 		return nil, fmt.Errorf("loading: %w", err)
 	}
-	loader.Progress = p.Progress
+	loader.Progress, loader.Asides = p.Progress, p.asides()
 	m := p.construct(p.Target.Set, loader, p.limits())
 	if err := loader.Finish(); err != nil {
 		return nil, errors.Join(fmt.Errorf("loading: %w", err), loader.Close())

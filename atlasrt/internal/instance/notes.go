@@ -20,7 +20,8 @@ var effectless = struct{ config, generation, tokenizer, metadata []string }{
 		"initializer_range", "*_dropout", "*_pdrop", "gradient_checkpointing", "router_aux_loss_coef", "pretraining_tp", // for training
 		"use_cache", "output_attentions", "output_hidden_states", "output_router_logits", "return_dict", "return_dict_in_generate", "torchscript",
 		"attn_implementation", "_attn_implementation*", "use_flash_attn*", "chunk_size_feed_forward", "is_decoder", "tie_encoder_decoder", "transformers.js_config", // how a program runs it
-		"use_mrope",                                    // turns text as without it
+		"use_mrope",                                                                       // turns text as without it
+		"vision_config", "image_token_id", "video_token_id", "vision_*_token_id", "mtp_*", // of parts that are left out
 		"bos_token_id", "eos_token_id", "pad_token_id", // read with the tokenizer
 		"id2label", "label2id", "num_labels", "problem_type", // for other heads
 		"quantization", "quantization_config.*", // the tensors that are there decide
@@ -58,13 +59,13 @@ func (p *Prepared) Assumed() []string {
 	return []string{fmt.Sprintf("%s: assumed: %s", filepath.Base(config.File()), strings.Join(assumed, "; "))}
 }
 
-// Unread says which keys of the model's settings nothing here uses and nothing says why: one line, or none.
+// Unread says which keys of the model's settings nothing here uses and nothing says why, and which parts of the checkpoint are left out.
 func (p *Prepared) Unread() []string {
 	config, known := p.Checkpoint.Config(), effectless.config
 	if config.Translated() {
 		known = effectless.metadata
 	}
-	return unread(nil, filepath.Base(config.File()), config.Unread(), known)
+	return unread(weights.LeftOut(p.Checkpoint, p.asides()), filepath.Base(config.File()), config.Unread(), known)
 }
 
 // unreadAssets says the same of the files beside the settings, in a line for each.

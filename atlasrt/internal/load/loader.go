@@ -30,6 +30,7 @@ type Loader struct {
 	room       int64  // bytes of staging
 	errs       []error
 
+	Asides   []weights.Aside         // parts of the checkpoint that may stay unused
 	Progress func(done, total int64) // called during loading with the bytes of weights that are placed; may be nil
 }
 
@@ -78,16 +79,18 @@ func (l *Loader) Finish() error {
 	l.device.Free(l.staging)
 	l.staging = 0
 	l.report(l.weights.end)
-	l.fail(weights.CheckUsed(l.checkpoint, explained))
+	l.fail(weights.CheckUsed(l.checkpoint, l.explained))
 	return errors.Join(l.errs...)
 }
 
-// explained tells tensors that may stay unused: buffers that old exports kept, the copy of a tied head, biases that the settings turn
-// off, and scales for quantising activations, keys and values, which are not quantised here.
-func explained(name string) bool {
-	return name == "lm_head.weight" || slices.ContainsFunc([]string{
-		"_proj.bias", ".rotary_emb.inv_freq", ".input_scale", ".input_global_scale", ".activation_scale", ".k_scale", ".v_scale", ".q_scale",
-	}, func(suffix string) bool { return strings.HasSuffix(name, suffix) })
+// explained tells tensors that may stay unused: those of asides, buffers that old exports kept, the copy of a tied head, biases that the
+// settings turn off, and scales for quantising activations, keys and values, which are not quantised here.
+func (l *Loader) explained(name string) bool {
+	return name == "lm_head.weight" ||
+		slices.ContainsFunc(l.Asides, func(a weights.Aside) bool { return strings.HasPrefix(name, a.Prefix) }) ||
+		slices.ContainsFunc([]string{
+			"_proj.bias", ".rotary_emb.inv_freq", ".input_scale", ".input_global_scale", ".activation_scale", ".k_scale", ".v_scale", ".q_scale",
+		}, func(suffix string) bool { return strings.HasSuffix(name, suffix) })
 }
 
 // Close gives all memory back.

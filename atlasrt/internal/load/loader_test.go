@@ -65,3 +65,24 @@ func TestATruncatedFileIsNamed(t *testing.T) {
 		t.Errorf("got %v, want that a page of q.weight could not be read", err)
 	}
 }
+
+// What nobody uses is an error, unless it belongs to a part that the model does without.
+func TestAsidesMayStayUnused(t *testing.T) {
+	set := oracle.New(op.F32)
+	for _, asides := range [][]weights.Aside{nil, {{Prefix: "mtp."}}} {
+		m := newMemory(t, `{}`, bf16("mtp.fc.weight", counting(4), 2, 2))
+		d := host.New(0)
+		stream, err := d.Stream(0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		loader, err := load.NewLoader(t.Context(), m, d, stream, set, load.NewCounter(set, load.Stored(m, set)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		loader.Asides = asides
+		if err := loader.Finish(); (err == nil) != (asides != nil) || err != nil && !strings.Contains(err.Error(), "mtp.fc.weight was not used") {
+			t.Errorf("asides %v: got %v", asides, err)
+		}
+	}
+}
