@@ -43,7 +43,7 @@ func (c *inspectCommand) Run() error {
 	p, unserved := instance.Prepare(target, checkpoint, sizes)
 	if unserved == nil {
 		s.serve(p)
-		s.note(slices.Concat(p.Assumed(), p.Unread()))
+		s.note(slices.Concat(p.Assumed(), p.Unread(), p.Quantised()))
 		if err := printTensors(os.Stdout, s.tensors, c.All); err != nil {
 			return err
 		}

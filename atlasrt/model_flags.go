@@ -284,7 +284,7 @@ func announce(log *slog.Logger, p *instance.Prepared) {
 	for _, line := range slices.Concat(p.Checkpoint.Notes(), p.Assumed()) {
 		log.Warn(line)
 	}
-	for _, line := range slices.Concat(p.Unread(), p.Counter.Converted()) {
+	for _, line := range slices.Concat(p.Unread(), p.Counter.Converted(), p.Quantised()) {
 		log.Info(line)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/atlas-inference/atlas/atlasrt/internal/load"
 	"github.com/atlas-inference/atlas/atlasrt/internal/weights"
 )
 
@@ -66,6 +67,11 @@ func (p *Prepared) Unread() []string {
 		known = effectless.metadata
 	}
 	return unread(weights.LeftOut(p.Checkpoint, p.asides()), filepath.Base(config.File()), config.Unread(), known)
+}
+
+// Quantised says what a user should know of how weights are stored: where the configuration is wrong about it, and what of it has no effect.
+func (p *Prepared) Quantised() []string {
+	return slices.Concat(p.Counter.Otherwise(), load.Notes(p.Checkpoint))
 }
 
 // unreadAssets says the same of the files beside the settings, in a line for each.

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/atlas-inference/atlas/atlasrt/internal/weights"
+	"github.com/atlas-inference/atlas/atlasrt/internal/weights/quant"
 	"github.com/atlas-inference/atlas/atlasrt/internal/weights/tensor"
 	"github.com/atlas-inference/atlas/atlasrt/model"
 	"github.com/atlas-inference/atlas/atlasrt/op"
@@ -33,6 +34,7 @@ type Counter struct {
 	Wants     []weights.Want       // every tensor that the model asked for, once
 	kept      map[string]op.Scheme // by tensor; 0: it becomes f32
 	converted map[conversion]int   // how many matrices are converted so
+	otherwise []problem            // matrices that are stored in another form than the configuration says
 	tensors   map[op.Ptr][]string  // names of the tensors at an address
 	problems  []problem
 }
@@ -130,11 +132,12 @@ func (c *Counter) Experts(count, cols int32, parts func(e int32) []model.Part) o
 	first := parts(0)[0].Name
 	w := op.Weight{Cols: cols, Count: count}
 	w.Scheme, w.Rounding = formOf(c.stored, first)
+	w.Rounding = common(c.stored, w.Rounding, count, parts)
 	for e := range count {
 		w.Rows = 0
 		for _, p := range parts(e) {
 			if scheme := c.Scheme(p.Name); scheme != w.Scheme {
-				c.fail(p.Name, "is stored as %s, others of the same stack as %s", scheme, w.Scheme)
+				c.fail(p.Name, "is stored as %s, others of the same stack as %s%s", scheme, w.Scheme, c.said(p.Name))
 			}
 			if w.Scheme == op.SchemeF8Block && w.Rows%op.F8BlockRows != 0 {
 				c.fail(p.Name, "comes after rows that are no multiple of %d, which share scales", op.F8BlockRows)
@@ -160,6 +163,14 @@ func (c *Counter) Experts(count, cols int32, parts func(e int32) []model.Part) o
 	return w
 }
 
+// said is what the configuration says of a matrix, for an error.
+func (c *Counter) said(name string) string {
+	if s, _ := c.stored(name); s.Rule.By != "" {
+		return fmt.Sprintf(" (its configuration says: %v)", s.Rule)
+	}
+	return ""
+}
+
 // part notes the tensors of a part of a matrix.
 func (c *Counter) part(p model.Part, cols int64) {
 	s, ok := c.stored(p.Name)
@@ -179,8 +190,13 @@ func (c *Counter) part(p model.Part, cols int64) {
 	if s.Scheme == op.SchemeNVFP4 {
 		codes.Shape = []int64{rows, cols / 2}
 	}
-	if c.want(codes, s.Scheme) && s.converts() {
-		c.converted[conversion{s.Type, s.Scheme}]++
+	if c.want(codes, s.Scheme) {
+		if s.converts() {
+			c.converted[conversion{s.Type, s.Scheme}]++
+		}
+		if stored, said := s.form(), s.Rule.Form; ok && said != quant.Unknown && (stored == quant.Plain) != (said == quant.Plain) && stored != quant.Unknown {
+			c.otherwise = more(c.otherwise, p.Name, fmt.Sprintf("is stored as %v and said to be %v: what is stored counts", stored, s.Rule))
+		}
 	}
 	if s.blocks.Name != "" {
 		blocks := weights.Want{Name: s.blocks.Name, Shape: []int64{rows, cols / 16}}
@@ -247,12 +263,28 @@ func (c *Counter) served() string {
 }
 
 func (c *Counter) fail(name, format string, args ...any) {
-	what := fmt.Sprintf(format, args...)
-	if i := slices.IndexFunc(c.problems, func(p problem) bool { return p.what == what }); i >= 0 {
-		c.problems[i].more++
-		return
+	c.problems = more(c.problems, name, fmt.Sprintf(format, args...))
+}
+
+// more notes what is wrong with a tensor.
+func more(problems []problem, name, what string) []problem {
+	if i := slices.IndexFunc(problems, func(p problem) bool { return p.what == what }); i >= 0 {
+		problems[i].more++
+		return problems
 	}
-	c.problems = append(c.problems, problem{name: name, what: what})
+	return append(problems, problem{name: name, what: what})
+}
+
+// lines says what is wrong, in one line for each kind.
+func lines(problems []problem) []string {
+	var lines []string
+	for _, p := range problems[:min(len(problems), maxReported)] {
+		if p.more > 0 {
+			p.name += fmt.Sprintf(" (and %d more)", p.more)
+		}
+		lines = append(lines, p.name+" "+p.what)
+	}
+	return lines
 }
 
 // maxReported bounds the lines of an error.
@@ -263,15 +295,11 @@ func (c *Counter) Err() error {
 	if len(c.problems) == 0 {
 		return nil
 	}
-	var lines []string
-	for _, p := range c.problems[:min(len(c.problems), maxReported)] {
-		if p.more > 0 {
-			p.name += fmt.Sprintf(" (and %d more)", p.more)
-		}
-		lines = append(lines, p.name+" "+p.what)
-	}
-	return fmt.Errorf("the weights do not fit the kernels: %s", strings.Join(lines, "; "))
+	return fmt.Errorf("the weights do not fit the kernels: %s", strings.Join(lines(c.problems), "; "))
 }
+
+// Otherwise says which matrices are stored in another form than the configuration says, in one line for each such form.
+func (c *Counter) Otherwise() []string { return lines(c.otherwise) }
 
 // Kept names the form that a tensor is kept in: the scheme of the matrix that it is a part of, or f32 for vectors and scales.
 func (c *Counter) Kept(name string) string {

@@ -86,11 +86,8 @@ func (l *Loader) Finish() error {
 // explained tells tensors that may stay unused: those of asides, buffers that old exports kept, the copy of a tied head, biases that the
 // settings turn off, and scales for quantising activations, keys and values, which are not quantised here.
 func (l *Loader) explained(name string) bool {
-	return name == "lm_head.weight" ||
-		slices.ContainsFunc(l.Asides, func(a weights.Aside) bool { return strings.HasPrefix(name, a.Prefix) }) ||
-		slices.ContainsFunc([]string{
-			"_proj.bias", ".rotary_emb.inv_freq", ".input_scale", ".input_global_scale", ".activation_scale", ".k_scale", ".v_scale", ".q_scale",
-		}, func(suffix string) bool { return strings.HasSuffix(name, suffix) })
+	return name == "lm_head.weight" || isUnusedScale(name) || endsIn(name, []string{"_proj.bias", ".rotary_emb.inv_freq"}) ||
+		slices.ContainsFunc(l.Asides, func(a weights.Aside) bool { return strings.HasPrefix(name, a.Prefix) })
 }
 
 // Close gives all memory back.
@@ -129,6 +126,7 @@ func (l *Loader) Matrix(cols int32, parts ...model.Part) op.Weight {
 func (l *Loader) Experts(count, cols int32, parts func(e int32) []model.Part) op.Weight {
 	w := op.Weight{Cols: cols, Count: count}
 	w.Scheme, w.Rounding = formOf(l.stored, parts(0)[0].Name)
+	w.Rounding = common(l.stored, w.Rounding, count, parts)
 	for _, p := range parts(0) {
 		w.Rows += p.Rows
 	}

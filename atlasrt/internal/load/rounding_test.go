@@ -1,6 +1,7 @@
 package load_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/atlas-inference/atlas/atlasrt/internal/load"
@@ -52,6 +53,36 @@ func TestRoundingIsWhatTheCheckpointAsksFor(t *testing.T) {
 		kept := load.NewCounter(oracle.New(op.F32), load.Unrounded(load.Stored(m, oracle.New(op.F32))))
 		if w := kept.Matrix(32, model.Part{Name: "q.weight", Rows: 32}); w.Rounding != op.RoundingNone {
 			t.Errorf("%s: kept activations have rounding %v", c.name, w.Rounding)
+		}
+	}
+}
+
+// Each module's group says how its activations may be rounded. A stack of matrices is rounded where all of them may be.
+func TestRoundingOfModules(t *testing.T) {
+	const config = `{"quantization_config": {"quant_method": "compressed-tensors", "config_groups": {
+		"group_0": {"targets": ["re:.*q$", "re:.*k$"], "input_activations": {"num_bits": 8, "type": "float", "strategy": "token", "dynamic": true}}, "group_1": {"targets": ["re:.*v$"]}}}}`
+	m := newMemory(t, config,
+		repeated("q.weight", tensor.F8_E4M3, one, 32, 32), f32("q.weight_scale", []float32{1}), repeated("k.weight", tensor.F8_E4M3, one, 32, 32), f32("k.weight_scale", []float32{1}),
+		repeated("v.weight", tensor.F8_E4M3, one, 32, 32), f32("v.weight_scale", []float32{1}))
+	for names, want := range map[string]op.Rounding{"q": op.RoundingE4M3xRow, "qk": op.RoundingE4M3xRow, "v": op.RoundingNone, "qv": op.RoundingNone, "vq": op.RoundingNone} {
+		parts := func(int32) (parts []model.Part) {
+			for _, name := range names {
+				parts = append(parts, model.Part{Name: string(name) + ".weight", Rows: 32})
+			}
+			return parts
+		}
+		counted := load.NewCounter(oracle.New(op.F32), load.Stored(m, oracle.New(op.F32))).Experts(1, 32, parts)
+		if counted.Rounding != want {
+			t.Errorf("%s: counted with rounding %v, want %v", names, counted.Rounding, want)
+		}
+		only := newMemory(t, config)
+		for name, x := range m.tensors {
+			if strings.Contains(names, name[:1]) {
+				only.tensors[name] = x
+			}
+		}
+		if w, _, err := place(only, 1, 32, parts); err != nil || w.Rounding != want {
+			t.Errorf("%s: loaded with rounding %v, %v, want %v", names, w.Rounding, err, want)
 		}
 	}
 }

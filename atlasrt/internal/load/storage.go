@@ -1,11 +1,11 @@
 package load
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/atlas-inference/atlas/atlasrt/internal/weights"
+	"github.com/atlas-inference/atlas/atlasrt/internal/weights/quant"
 	"github.com/atlas-inference/atlas/atlasrt/internal/weights/tensor"
 	"github.com/atlas-inference/atlas/atlasrt/op"
 )
@@ -43,6 +43,7 @@ type Storage struct {
 	weights.Info             // of the elements, blocks or codes
 	Scheme       op.Scheme   // how the matrix is kept on the device
 	Rounding     op.Rounding // how kernels may round activations before they multiply by it
+	Rule         quant.Rule  // what the configuration says of it
 
 	blocks    weights.Info // the tensor of block scales; no name: there is none
 	blockRows int64        // rows of a block that has one scale in the checkpoint, for SchemeF8Block
@@ -60,29 +61,33 @@ func (s Storage) converts() bool {
 	return s.Type != typeOf(s.Scheme) && (s.Scheme == op.SchemeBF16 || s.Type.Quantized())
 }
 
-// served ends the message about a quantisation that is not.
-const served = "served are FP8 (e4m3) with weight_scale of a tensor or its rows or with weight_scale_inv of blocks, NVFP4 of modelopt and " +
-	"compressed-tensors, and GGUF files"
+// Scales lists the tensors that hold its scales.
+func (s Storage) Scales() []weights.Info {
+	return slices.DeleteFunc([]weights.Info{s.blocks, s.factor}, func(i weights.Info) bool { return i.Name == "" })
+}
+
+// form is how the tensors say that it is stored.
+func (s Storage) form() quant.Form {
+	switch s.Scheme {
+	case op.SchemeF8:
+		return quant.FP8
+	case op.SchemeF8Block:
+		return quant.FP8Blocks
+	case op.SchemeNVFP4:
+		return quant.NVFP4
+	}
+	if s.Type.Quantized() {
+		return quant.Unknown // a GGUF file's blocks, of which no rule says anything
+	}
+	return quant.Plain
+}
 
 // Stored returns a function that finds how a checkpoint keeps the tensor of a name, and whether it has one. A matrix counts as quantised
-// where its scales are in the checkpoint; of config.json only the size of blocks and the name of the method are used, since its lists of
-// quantised layers often contradict the files. GGUF's blocks are kept in a form that set has kernels for.
+// where its scales are in the checkpoint. What the configuration says is checked against that, and settles how activations may be rounded.
+// GGUF's blocks are kept in a form that set has kernels for.
 func Stored(c weights.Checkpoint, set Sizer) func(name string) (Storage, bool) {
-	all := c.Config()
-	config := all.Object("quantization_config")
-	f := finder{info: c.Info, method: config.StringOr("quant_method", ""), blockRows: 128, blockCols: 128}
-	if f.method == "" && all.Has("quantization") { // a key of its own
-		f.method = "MLX"
-	}
-	for _, key := range []string{"format", "quant_algo"} {
-		if detail := config.StringOr(key, ""); detail != "" {
-			f.method += " " + detail
-		}
-	}
-	f.rounding = rounding(config)
-	if size := config.Ints("weight_block_size"); len(size) == 2 {
-		f.blockRows, f.blockCols = int64(size[0]), int64(size[1])
-	}
+	rules, err := quant.Read(c.Config())
+	f := finder{info: c.Info, rules: rules, unreadable: err}
 	return func(name string) (Storage, bool) {
 		s, ok := f.find(name)
 		if s.Type.Quantized() {
@@ -93,91 +98,53 @@ func Stored(c weights.Checkpoint, set Sizer) func(name string) (Storage, bool) {
 }
 
 type finder struct {
-	info                 func(name string) (weights.Info, bool)
-	method               string // of quantisation, as config.json calls it
-	blockRows, blockCols int64
-	rounding             roundings
+	info       func(name string) (weights.Info, bool)
+	rules      *quant.Rules
+	unreadable error // of the configuration
 }
 
 func (f finder) find(name string) (Storage, bool) {
-	w, ok := f.info(name)
 	linear, named := strings.CutSuffix(name, ".weight")
+	var rule quant.Rule
+	if named {
+		rule = f.rules.Of(linear)
+	}
+	s, ok := f.tensors(name, linear, rule)
+	s.Rule = rule
+	if ok && named && s.problem == "" {
+		s.problem = f.contradiction(linear, s)
+	}
+	if f.unreadable != nil && s.form() != quant.Plain {
+		s.problem = "is quantised in a way that cannot be read: " + f.unreadable.Error()
+	}
+	return s, ok
+}
+
+// tensors finds the tensors that keep a matrix or vector.
+func (f finder) tensors(name, linear string, rule quant.Rule) (Storage, bool) {
+	w, ok := f.info(name)
 	switch {
 	case ok && w.Type == tensor.F8_E4M3:
-		return f.float8(linear, w), true
+		return f.float8(linear, w, rule), true
 	case ok && w.Type == tensor.U8:
-		return f.float4(linear, w, ".weight_scale_2", false), true
-	case ok && !(w.Type.Quantized() || w.Type == tensor.F32 || w.Type == tensor.F16 || w.Type == tensor.BF16):
-		return f.unserved(w), true
-	case ok || !named:
+		return f.float4(linear, w, ".weight_scale_2", false, rule), true
+	case ok && !(w.Type.Quantized() || isFloat(w.Type)):
+		return f.unserved(linear, w, rule), true
+	case ok || linear == name:
 		return Plain(w), ok
 	}
 	if w, ok := f.info(linear + ".weight_packed"); ok {
-		return f.float4(linear, w, ".weight_global_scale", true), true
+		return f.float4(linear, w, ".weight_global_scale", true, rule), true
 	}
-	if w, ok := f.info(linear + ".qweight"); ok {
-		return f.unserved(w), true
+	for _, suffix := range []string{".qweight", ".bitmask", ".weight.bitmask"} {
+		if w, ok := f.info(linear + suffix); ok {
+			return f.unserved(linear, w, rule), true
+		}
 	}
 	return Storage{}, false
 }
 
-// float8 looks for the scales of e4m3 weights.
-func (f finder) float8(linear string, w weights.Info) Storage {
-	s := Storage{Info: w, Scheme: op.SchemeF8Block, blockRows: f.blockRows, blockCols: f.blockCols}
-	scale, ofBlocks := f.info(linear + ".weight_scale_inv")
-	if !ofBlocks {
-		var ok bool
-		if scale, ok = f.info(linear + ".weight_scale"); !ok {
-			s.problem = "is F8_E4M3 without a scale: neither weight_scale nor weight_scale_inv is in the checkpoint"
-			return s
-		}
-	}
-	if scale.Type != tensor.F32 && scale.Type != tensor.F16 && scale.Type != tensor.BF16 {
-		s.problem = fmt.Sprintf("has scales of type %v, wanted F32, F16 or BF16", scale.Type)
-		return s
-	}
-	rows, cols := w.Rows(), w.Cols()
-	blocks := f.blockRows > 0 && f.blockCols > 0 && same(scale.Shape, divideUp(rows, f.blockRows), divideUp(cols, f.blockCols))
-	switch {
-	case same(scale.Shape, rows), same(scale.Shape) && !(ofBlocks && blocks):
-		s.Scheme, s.factor, s.Rounding = op.SchemeF8, scale, f.rounding.rows
-	case !blocks:
-		s.problem = fmt.Sprintf("has scales of shape %s, wanted one, one for each of %d rows, or one for each block of %d×%d",
-			tensor.FormatShape(scale.Shape), rows, f.blockRows, f.blockCols)
-	case f.blockRows%op.F8BlockRows != 0 || f.blockCols%op.F8BlockCols != 0:
-		s.problem = fmt.Sprintf("has a scale for each block of %d×%d, wanted multiples of %d rows and of %d columns",
-			f.blockRows, f.blockCols, op.F8BlockRows, op.F8BlockCols)
-	default:
-		s.blocks, s.Rounding = scale, f.rounding.blocks
-	}
-	return s
-}
-
-// float4 looks for the scales of packed e2m1 weights.
-func (f finder) float4(linear string, w weights.Info, factor string, divides bool) Storage {
-	s := Storage{Info: w, Scheme: op.SchemeNVFP4, divides: divides}
-	var ok bool
-	if s.blocks, ok = f.info(linear + ".weight_scale"); !ok || w.Type != tensor.U8 || s.blocks.Type != tensor.F8_E4M3 {
-		return f.unserved(w)
-	}
-	switch s.factor, ok = f.info(linear + factor); {
-	case !ok:
-		s.problem = "is NVFP4 without its" + strings.Replace(factor, ".", " ", 1) + ", which is not in the checkpoint"
-	case s.factor.Type != tensor.F32 && s.factor.Type != tensor.F16 && s.factor.Type != tensor.BF16:
-		s.problem = fmt.Sprintf("has a scale of type %v, wanted F32, F16 or BF16", s.factor.Type)
-	}
-	return s
-}
-
-// unserved is a matrix in a form that nothing here reads. Its problem names the method and the tensor, and what is served.
-func (f finder) unserved(w weights.Info) Storage {
-	method := f.method
-	if method == "" {
-		method = "an unknown method"
-	}
-	kind := w.Name[strings.LastIndex(w.Name, ".")+1:]
-	return Storage{Info: w, problem: fmt.Sprintf("is quantised by %s (%s of type %v), which is not served (%s)", method, kind, w.Type, served)}
-}
+func isFloat(t tensor.Type) bool { return t == tensor.F32 || t == tensor.F16 || t == tensor.BF16 }
 
 // same reports whether a shape is dims. Dimensions of 1 are left out on both sides: a scale may have the shape [], [1] or [1,1].
 func same(shape []int64, dims ...int64) bool {

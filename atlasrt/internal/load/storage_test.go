@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/atlas-inference/atlas/atlasrt/internal/load"
 	"github.com/atlas-inference/atlas/atlasrt/internal/weights"
 	"github.com/atlas-inference/atlas/atlasrt/internal/weights/dummy"
 	"github.com/atlas-inference/atlas/atlasrt/internal/weights/tensor"
@@ -124,7 +125,7 @@ func TestQuantisedErrors(t *testing.T) {
 		{"scales of other blocks", `{}`, []weights.Tensor{f8, f32("q.weight_scale_inv", make([]float32, 4), 2, 2)}, "one for each block of 128×128"},
 		{"small blocks", `{"quantization_config": {"weight_block_size": [8, 8]}}`, []weights.Tensor{f8, f32("q.weight_scale_inv", make([]float32, 16), 4, 4)}, "each block of 8×8, wanted multiples of 16"},
 		{"impossible blocks", `{"quantization_config": {"weight_block_size": [0, -1]}}`, []weights.Tensor{f8, f32("q.weight_scale_inv", make([]float32, 16), 4, 4)}, "each block of 0×-1"},
-		{"scales of a wrong type", `{}`, []weights.Tensor{f8, repeated("q.weight_scale", tensor.U8, 1, 32, 1)}, "scales of type U8"},
+		{"scales of a wrong type", `{}`, []weights.Tensor{f8, repeated("q.weight_scale", tensor.I32, 1, 32, 1)}, "scales of type I32"},
 		{"another shape", `{}`, []weights.Tensor{repeated("q.weight", tensor.F8_E4M3, one, 32, 33), f32("q.weight_scale", []float32{1})}, "q.weight is [32, 33]"},
 		{"scale is NaN", `{}`, []weights.Tensor{f8, f32("q.weight_scale", nan)}, "NaN or infinite"},
 		{"no block scales", `{"quantization_config": {"quant_method": "modelopt", "quant_algo": "NVFP4"}}`, []weights.Tensor{codes, f32("q.weight_scale_2", []float32{1})}, "quantised by modelopt NVFP4"},
@@ -139,17 +140,76 @@ func TestQuantisedErrors(t *testing.T) {
 		{"mlx", `{"quantization": {"bits": 4}}`, []weights.Tensor{repeated("q.weight", tensor.U32, 1, 32, 4)}, "quantised by MLX (weight of type U32), which is not served"},
 		{"awq", `{"quantization_config": {"quant_method": "awq"}}`, []weights.Tensor{repeated("q.qweight", tensor.I32, 1, 32, 4)}, "quantised by awq (qweight of type I32), which is not served (served are FP8"},
 		{"gptq", `{"quantization_config": {"quant_method": "gptq"}}`, []weights.Tensor{repeated("q.qweight", tensor.I32, 1, 4, 32)}, "quantised by gptq"},
-		{"mxfp4", `{"quantization_config": {"quant_method": "quark"}}`, []weights.Tensor{codes, repeated("q.weight_scale", tensor.U8, 127, 32, 1)}, "quantised by quark"},
+		{"mxfp4", `{"quantization_config": {"quant_method": "quark"}}`, []weights.Tensor{codes, repeated("q.weight_scale", tensor.U8, 127, 32, 1)}, "q.weight is mxfp4, quantised by quark (weight of type U8)"},
+		{"mxfp4 of compressed-tensors", `{"quantization_config": {"quant_method": "compressed-tensors", "format": "mxfp4-pack-quantized"}}`,
+			[]weights.Tensor{packed, repeated("q.weight_scale", tensor.U8, 127, 32, 1)}, "q.weight is mxfp4, quantised by compressed-tensors mxfp4-pack-quantized (weight_packed of type U8)"},
+		{"mxfp8", `{}`, []weights.Tensor{f8, repeated("q.weight_scale", tensor.F8_E8M0, 127, 32, 1)}, "q.weight is mxfp8, quantised by"},
+		{"scales that are powers of two", `{}`, []weights.Tensor{f8, repeated("q.weight_scale_inv", tensor.F8_E8M0, 127, 1, 1)}, "q.weight is mxfp8, quantised by"},
+		{"2:4 sparsity", `{"quantization_config": {"quant_method": "compressed-tensors", "format": "float-quantized"}}`,
+			[]weights.Tensor{repeated("q.compressed", tensor.F8_E4M3, one, 32, 16), repeated("q.bitmask", tensor.U8, 5, 32, 4)}, "q.weight is 2:4 sparse, quantised by compressed-tensors float-quantized (bitmask of type U8)"},
+		{"Mistral's names", `{}`, []weights.Tensor{f8, f32("q.qscale_weight", []float32{1})}, "q.weight is FP8 as Mistral names its scales, quantised by"},
+		{"fnuz", `{}`, []weights.Tensor{repeated("q.weight", tensor.F8_E4M3FNUZ, one, 32, 32), f32("q.weight_scale", []float32{1})}, "weight of type F8_E4M3FNUZ"},
 		{"int4", `{"quantization_config": {"quant_method": "compressed-tensors", "format": "pack-quantized"}}`,
 			[]weights.Tensor{repeated("q.weight_packed", tensor.I32, 1, 32, 4)}, "quantised by compressed-tensors pack-quantized (weight_packed of type I32)"},
-		{"int8", `{}`, []weights.Tensor{repeated("q.weight", tensor.I8, 1, 32, 32)}, "quantised by an unknown method (weight of type I8)"},
-		{"scales of nothing", `{}`, []weights.Tensor{bf16("q.weight", make([]float32, 1024), 32, 32), f32("q.weight_scale", zero)}, "q.weight_scale was not used"},
+		{"int4 of a group", `{"quantization_config": {"quant_method": "compressed-tensors", "config_groups": {"group_0": {"targets": ["Linear"], "weights": {"num_bits": 4, "type": "int"}}}}}`,
+			[]weights.Tensor{repeated("q.weight_packed", tensor.I32, 1, 32, 4)}, "q.weight is int4, quantised by compressed-tensors"},
+		{"int8", `{}`, []weights.Tensor{repeated("q.weight", tensor.I8, 1, 32, 32)}, "q.weight is int8, quantised by an unknown method (weight of type I8)"},
+		{"scales of nothing", `{}`, []weights.Tensor{bf16("q.weight", make([]float32, 1024), 32, 32), f32("q.weight_scale", zero)}, "q.weight is BF16, and beside it is q.weight_scale F32 []"},
 		{"nothing", `{}`, nil, "no such tensor"},
 	}
 	for _, c := range cases {
 		_, _, err := place(newMemory(t, c.config, c.tensors...), 1, 32, func(int32) []model.Part { return []model.Part{{Name: "q.weight", Rows: 32}} })
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: got %v, want an error with %q", c.name, err, c.want)
+		}
+	}
+}
+
+// Tensors and a configuration that cannot both be right are an error that shows both. That a list is wrong about a matrix is none: what is
+// stored counts, and a line says so.
+func TestContradictions(t *testing.T) {
+	f8, scale := repeated("layers.0.q.weight", tensor.F8_E4M3, one, 32, 32), f32("layers.0.q.weight_scale", []float32{1})
+	codes := []weights.Tensor{repeated("layers.0.q.weight", tensor.U8, 0x22, 32, 16), repeated("layers.0.q.weight_scale", tensor.F8_E4M3, one, 32, 2), f32("layers.0.q.weight_scale_2", []float32{1})}
+	plain := bf16("layers.0.q.weight", make([]float32, 1024), 32, 32)
+	config := func(text string) string { return `{"quantization_config": {` + text + `}}` }
+	const modelopt, fp8 = `"quant_method": "modelopt", "quant_algo": "NVFP4", `, `"quant_method": "fp8", `
+	cases := []struct {
+		name, config string
+		tensors      []weights.Tensor
+		err, note    string
+	}{
+		{"nvfp4 and fp8", config(fp8 + `"fmt": "e4m3"`), codes, "layers.0.q.weight is nvfp4 by its tensors, and fp8 by quant_method fp8", ""},
+		{"fp8 and nvfp4", config(modelopt + `"group_size": 16`), []weights.Tensor{f8, scale}, "layers.0.q.weight is fp8 by its tensors, and nvfp4 by quant_algo NVFP4", ""},
+		{"nvfp4 and int4", config(`"quant_method": "modelopt", "quant_algo": "INT4_AWQ"`), codes, "is nvfp4 by its tensors, and int4 by quant_algo INT4_AWQ", ""},
+		{"fp8 and mxfp8", config(`"quant_method": "modelopt", "quant_algo": "MXFP8"`), []weights.Tensor{f8, scale}, "is fp8 by its tensors, and mxfp8 by quant_algo MXFP8", ""},
+		{"groups of 32", config(modelopt + `"group_size": 32`), codes, "is nvfp4 by its tensors, of which 16 columns share a scale, and by quant_algo NVFP4 so do 32 columns", ""},
+		{"blocks of another size", config(fp8 + `"weight_block_size": [16, 128]`), []weights.Tensor{f8, f32("layers.0.q.weight_scale_inv", []float32{1}, 1, 1)}, "", ""}, // one scale is that of the matrix
+		{"blocks of another number", config(fp8 + `"weight_block_size": [16, 128]`), []weights.Tensor{f8, f32("layers.0.q.weight_scale_inv", []float32{1, 1, 1}, 3, 1)}, "scales of shape [3, 1], wanted one, one for each of 32 rows, or one for each block of 16×128", ""},
+		{"two scales", config(fp8 + `"fmt": "e4m3"`), []weights.Tensor{f8, scale, f32("layers.0.q.weight_scale_inv", []float32{1})}, "is F8_E4M3 with two scales: layers.0.q.weight_scale_inv F32 [] and layers.0.q.weight_scale F32 []", ""},
+		{"a scale of plain weights", config(modelopt + `"ignore": ["q"]`), []weights.Tensor{plain, scale}, `beside it is layers.0.q.weight_scale F32 [], which belongs to quantised weights (its configuration says: plain by ignore "q")`, ""},
+		{"plain and packed weights", config(modelopt + `"group_size": 16`), []weights.Tensor{plain, repeated("layers.0.q.weight_packed", tensor.U8, 1, 32, 16)}, "beside it is layers.0.q.weight_packed U8 [32, 16]", ""},
+		{"a list that cannot be read", config(`"quant_method": "compressed-tensors", "ignore": ["re:("]`), codes, `layers.0.q.weight is quantised in a way that cannot be read: config.json: quantization_config.ignore has the pattern "re:("`, ""},
+		{"plain weights and a list that cannot be read", config(`"quant_method": "compressed-tensors", "ignore": ["re:("]`), []weights.Tensor{plain}, "", ""},
+		{"said to be quantised", config(modelopt + `"group_size": 16`), []weights.Tensor{plain}, "", "layers.0.q.weight is stored as plain and said to be nvfp4 by quant_algo NVFP4: what is stored counts"},
+		{"said to be plain", config(modelopt + `"ignore": ["*q"]`), codes, "", `layers.0.q.weight is stored as nvfp4 and said to be plain by ignore "*q": what is stored counts`},
+		{"as it is said", config(modelopt + `"group_size": 16`), codes, "", ""},
+		{"another kind of scale", config(fp8 + `"weight_block_size": [128, 128]`), []weights.Tensor{f8, scale}, "", ""},
+		{"a method without rules", config(`"quant_method": "torchao"`), codes, "", ""},
+	}
+	part := func(int32) []model.Part { return []model.Part{{Name: "layers.0.q.weight", Rows: 32}} }
+	for _, c := range cases {
+		m := newMemory(t, c.config, c.tensors...)
+		_, _, err := place(m, 1, 32, part)
+		if (err == nil) != (c.err == "") || err != nil && !strings.Contains(err.Error(), c.err) {
+			t.Errorf("%s: got %v, want %q", c.name, err, c.err)
+		}
+		if err != nil {
+			continue
+		}
+		counter := load.NewCounter(oracle.New(op.F32), load.Stored(m, oracle.New(op.F32)))
+		counter.Experts(1, 32, part)
+		if got := strings.Join(counter.Otherwise(), "; "); got != c.note {
+			t.Errorf("%s: noted %q, want %q", c.name, got, c.note)
 		}
 	}
 }

@@ -60,6 +60,12 @@ func (c *Config) File() string { return c.file }
 // Has reports whether the key is there and not null.
 func (c *Config) Has(key string) bool { return c.values[key] != nil }
 
+// Any gives a value as it stands, for those that may be of several types: nil, bool, string, json.Number, []any or map[string]any.
+func (c *Config) Any(key string) any {
+	c.Know(key)
+	return c.values[key]
+}
+
 // Keys lists the keys of this object in alphabetical order.
 func (c *Config) Keys() []string { return slices.Sorted(maps.Keys(c.values)) }
 
