@@ -8,7 +8,8 @@ struct arguments {
 
 struct atlas_norm_route_row_constants {
     static constexpr atlas_Scheme kScheme = ATLAS_SCHEME_BF16;
-    static constexpr int kPerLane = 4, kCluster = 8, kShared = 74032, kThreads = 256;
+    static constexpr bool kCommon = false;
+    static constexpr int kPerLane = 4, kStrips = 1, kCluster = 8, kShared = 74032, kThreads = 256;
 };
 
 extern "C" __global__ void __launch_bounds__(256, 2) atlas_norm_route_row(const __grid_constant__ arguments a) {

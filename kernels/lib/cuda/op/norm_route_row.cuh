@@ -1,10 +1,11 @@
 // NormRoute for one row: RMSNorm, the Linear of the router and Route in one launch, its sums in an order of its own.
 //
-// norm_route_row: a cluster of eight blocks, each of which has a strip, 16 experts, in registers by the time when the row
-// may be read. Every block normalises the row for itself. A warp multiplies the columns that it has normalised, and sends what
-// it has of the logits to the first block, where warps add them and one picks.
-// Grid 8, cluster 8, 256 threads. One row; bf16 weights of at most 128 rows, W.Rows%16 == 0, W.Cols%64 == 0 and at most 2048; at most
-// 32·kPerLane experts. Dynamic shared memory: norm_row_shape::kShared.
+// norm_route_row: a cluster of eight blocks, each of which has kStrips strips, of 16 experts each, in registers by the time when the row
+// may be read; where kCommon one block also has the strip with the gate of a shared expert. Every block normalises the row for itself. A
+// warp multiplies the columns that it has normalised, and sends what it has of the logits to the first block, where warps add them and
+// one picks.
+// Grid 8, cluster 8, 256 threads. One row; bf16 weights, W.Rows-Shared at most 128·kStrips and a multiple of 16, W.Cols%64 == 0 and at most
+// 2048; Shared is kCommon; at most 32·kPerLane experts to choose from. Dynamic shared memory: norm_row_shape<kStrips, kCommon>::kShared.
 #pragma once
 #include "lib/cuda/op/rmsnorm.cuh"
 #include "lib/cuda/op/route.cuh"
@@ -15,10 +16,12 @@ namespace atlas {
 
 extern __shared__ __align__(1024) uint8_t norm_row_shared[];
 
+template <int kStrips, bool kCommon>
 struct norm_row_shape {
-    static constexpr int kBlocks = 8, kWarps = 8, kUnits = 4, kExperts = 16 * kBlocks;  // units of a warp
-    static constexpr int kRowAt = kWarps * kUnits * unit<ATLAS_SCHEME_BF16>::kBytes, kPartsAt = kRowAt + kWarps * kUnits * 128;
-    static constexpr int kLogitsAt = kPartsAt + kWarps * kExperts * 4, kSquaresAt = kLogitsAt + kExperts * 2;
+    static constexpr int kBlocks = 8, kWarps = 8, kUnits = 4, kExperts = 16 * kBlocks * kStrips;  // units of a warp
+    static constexpr int kStrip = kWarps * kUnits * unit<ATLAS_SCHEME_BF16>::kBytes, kSlots = kBlocks * kStrips + kCommon;
+    static constexpr int kRowAt = (kStrips + kCommon) * kStrip, kPartsAt = kRowAt + kWarps * kUnits * 128;
+    static constexpr int kLogitsAt = kPartsAt + kWarps * kSlots * 64, kSquaresAt = kLogitsAt + kExperts * 2;
     static constexpr int kBarriersAt = kSquaresAt + kWarps * 4, kShared = kBarriersAt + 16;
 };
 
@@ -27,43 +30,52 @@ struct norm_row_shape {
 template <class P>
 __device__ void norm_route_row(const atlas_NormRoute &a) {
     using namespace atlas;
-    using shape = norm_row_shape;
+    using shape = norm_row_shape<P::kStrips, P::kCommon>;
     static_assert(launched<P, shape::kWarps * 32, shape::kShared, shape::kBlocks>::kFits);
     using unit_t = unit<ATLAS_SCHEME_BF16>;
     static_assert(P::kPerLane * 32 == shape::kExperts, "a lane adds its experts");
     uint8_t *const shared = norm_row_shared;
     const uint32_t memory = shared_address(shared), weights_there = memory + shape::kBarriersAt, logits_there = weights_there + 8;
     float *const squares = reinterpret_cast<float *>(shared + shape::kSquaresAt);
-    const int cols = a.W.Cols, units = cols / 64, strips = a.W.Rows / 16, strip = cluster_rank(), c = threadIdx.x * 8;
-    const bool adds = strip == 0 && warp() < P::kPerLane, there = c < cols, multiplies = strip < strips;
+    const int cols = a.W.Cols, units = cols / 64, experts = a.W.Rows - P::kCommon, rank = cluster_rank(), c = threadIdx.x * 8;
+    const int whole = experts / 16, first_strip = rank * P::kStrips, own = max(0, min(P::kStrips, whole - first_strip));
+    const bool common = P::kCommon && rank == shape::kBlocks - 2, adds = rank == 0 && warp() < P::kPerLane, there = c < cols;
+    const auto strip_of = [&](int i) { return i < P::kStrips ? first_strip + i : whole; };  // the strip in place i of this block
     release_next();
     if (warp() == 0) {
         if (lane() == 0) {
             init_barrier(weights_there, 1), init_barrier(logits_there, 1);
             fence_barriers();
-            if (strip < strips) arrive_expecting(weights_there, units * unit_t::kBytes);
-            if (adds) arrive_expecting(logits_there, strips * shape::kWarps * 64);
+            arrive_expecting(weights_there, (own + common) * units * unit_t::kBytes);
+            if (adds) arrive_expecting(logits_there, (whole + P::kCommon) * shape::kWarps * 64);
         }
         __syncwarp();
-        if (strip < strips && elected()) copy_units<ATLAS_SCHEME_BF16, 32>(memory, unit_t::at(a.W, 0, strip, 0), units, units * unit_t::kBytes, weights_there);
+        if (elected())
+            for (int i = 0; i < P::kStrips + P::kCommon; i++)
+                if (i < P::kStrips ? i < own : common)
+                    copy_units<ATLAS_SCHEME_BF16, 32>(memory + i * shape::kStrip, unit_t::at(a.W, 0, strip_of(i), 0), units, units * unit_t::kBytes, weights_there);
     }
     arrive_cluster();
     const f32x8 scale = there ? scales(a.Scale + c, 8, true) : f32x8{};
     const int expert = warp() * 32 + lane();  // whose logit a lane adds
-    const float factor = adds && expert < a.W.Rows ? row_scale(a.W, 0, expert) * unit_t::kFactor : 0.0f;
-    const float *const parts = reinterpret_cast<const float *>(shared + shape::kPartsAt) + (expert / 16 * 8 + expert % 8) * 2 + expert / 8 % 2;
+    const float factor = adds && expert < experts ? row_scale(a.W, 0, expert) * unit_t::kFactor : 0.0f;
+    const float common_factor = P::kCommon && adds ? row_scale(a.W, 0, experts) * unit_t::kFactor : 0.0f;
+    // What a warp has of experts g and g+8 of a strip stands together.
+    const auto parts_of = [&](int slot, int n) { return reinterpret_cast<const float *>(shared + shape::kPartsAt) + (slot * 8 + n % 8) * 2 + n / 8; };
     const float part = 1.0f / cols;
-    // What a warp has of experts g and g+8 of its strip stands together.
-    const uint32_t to = address_in(memory + shape::kPartsAt + ((warp() * shape::kBlocks + strip) * 8 + lane() / 4) * 8, 0), arrives = address_in(logits_there, 0);
+    const uint32_t arrives = address_in(logits_there, 0);
     const int first = warp() * shape::kUnits;
-    unit_t w[shape::kUnits] = {};
-    __syncthreads();
-    if (multiplies) {
-        wait_barrier(weights_there, 0);
+    unit_t w[P::kStrips][shape::kUnits] = {};
+    const auto load_strip = [&](unit_t (&w)[shape::kUnits], int at) {
 #pragma unroll
         for (int i = 0; i < shape::kUnits; i++)
-            if (first + i < units) w[i].load(shared + (first + i) * unit_t::kBytes);
-    }
+            if (first + i < units) w[i].load(shared + at * shape::kStrip + (first + i) * unit_t::kBytes);
+    };
+    __syncthreads();
+    wait_barrier(weights_there, 0);
+#pragma unroll
+    for (int s = 0; s < P::kStrips; s++)
+        if (s < own) load_strip(w[s], s);
     wait_cluster();
     wait_for_previous();
 
@@ -93,7 +105,7 @@ __device__ void norm_route_row(const atlas_NormRoute &a) {
     const uint4 normed = narrow(y);
     store_shared(memory + shape::kRowAt + c * 2, normed);
     __syncwarp();
-    if (multiplies) {
+    const auto multiply = [&](const unit_t (&w)[shape::kUnits], int slot) {
         float sums[shape::kUnits][4] = {};
         const uint32_t at = memory + shape::kRowAt + first * 128 + lane() / 8 * 16;
 #pragma unroll
@@ -108,23 +120,35 @@ __device__ void norm_route_row(const atlas_NormRoute &a) {
                     product(sums[i], w[i].steps[half * 2 + step], b[i][step * 2], b[i][step * 2 + 1]);
         }
         const float2 both = {(sums[0][0] + sums[1][0]) + (sums[2][0] + sums[3][0]), (sums[0][2] + sums[1][2]) + (sums[2][2] + sums[3][2])};
+        const uint32_t to = address_in(memory + shape::kPartsAt + ((warp() * shape::kSlots + slot) * 8 + lane() / 4) * 8, 0);
         if (lane() % 4 == 0) store_counted(to, both, arrives);
+    };
+#pragma unroll
+    for (int s = 0; s < P::kStrips; s++)
+        if (s < own) multiply(w[s], first_strip + s);
+    if (common) {
+        load_strip(w[0], P::kStrips);
+        multiply(w[0], shape::kSlots - 1);
     }
-    if (strip == shape::kBlocks - 1 && there) {  // the first block has more to do
+    if (rank == shape::kBlocks - 1 && there) {  // the first block has more to do
         if (a.Residual) *reinterpret_cast<uint4 *>(a.Sum + c) = x;
         *reinterpret_cast<uint4 *>(a.Normed + c) = normed;
     }
     if (!adds) return;
     wait_peers(logits_there, 0);
     atlas_act *const logits = reinterpret_cast<atlas_act *>(shared + shape::kLogitsAt);
-    float sum = 0;
+    const auto logit = [&](const float *parts, float factor) {
+        float sum = 0;
 #pragma unroll
-    for (int p = 0; p < shape::kWarps; p++) sum += parts[p * shape::kExperts];
-    logits[expert] = __float2bfloat16_rn(expert < a.W.Rows ? sum * factor : -INFINITY);
+        for (int p = 0; p < shape::kWarps; p++) sum += parts[p * shape::kSlots * 16];
+        return __float2bfloat16_rn(sum * factor);
+    };
+    logits[expert] = expert < experts ? logit(parts_of(expert / 16, expert % 16), factor) : __float2bfloat16_rn(-INFINITY);
+    const atlas_act gate = P::kCommon && warp() == 0 ? logit(parts_of(shape::kSlots - 1, 0), common_factor) : atlas_act{};
     if (warp() > 0) return arrive_named<P::kPerLane * 32>(1);
     sync_named<P::kPerLane * 32>(1);
     atlas_act mine[P::kPerLane];
 #pragma unroll
     for (int i = 0; i < P::kPerLane; i++) mine[i] = logits[i * 32 + lane()];
-    routing::route_row<P::kPerLane>({a.IDs, a.Weights, a.Order, a.Starts, nullptr, a.Bias, 1, a.W.Rows, a.TopK, 0, a.Normalise, a.Routing, a.Factor}, mine, {});
+    routing::route_row<P::kPerLane>({a.IDs, a.Weights, a.Order, a.Starts, nullptr, a.Bias, 1, a.W.Rows, a.TopK, a.Shared, a.Normalise, a.Routing, a.Factor}, mine, gate);
 }

@@ -33,7 +33,13 @@ __device__ void sort_keys(uint32_t (&key)[kPerLane]) {
         const uint32_t high = max(key[i], key[j]), low = min(key[i], key[j]);
         key[i] = high, key[j] = low;
     };
-    order(0, 1), order(2, 3), order(0, 2), order(1, 3), order(1, 2);
+    if constexpr (kPerLane == 4) {
+        order(0, 1), order(2, 3), order(0, 2), order(1, 3), order(1, 2);
+    } else {
+        static_assert(kPerLane == 8, "a network for as many");
+        order(0, 1), order(2, 3), order(4, 5), order(6, 7), order(0, 2), order(1, 3), order(4, 6), order(5, 7), order(1, 2), order(5, 6);
+        order(0, 4), order(3, 7), order(1, 5), order(2, 6), order(1, 4), order(3, 6), order(2, 4), order(3, 5), order(3, 4);
+    }
 }
 
 __device__ inline atlas_act shared_logit(const atlas_Route &a, int row) { return a.Logits[size_t(row + 1) * a.Experts - 1]; }
@@ -56,10 +62,12 @@ __device__ inline void start_shared(const atlas_Route &a, int start) {
 // largest is on its way while the one before is weighed.
 template <int kPerLane>
 __device__ void pick_few(const atlas_Route &a, int row, const atlas_act (&logits)[kPerLane], int (&rank)[kPerLane]) {
-    static_assert(kPerLane == 4, "a byte of a word per rank");
     const int lane = atlas::lane();
     const bool sigmoid = a.Routing == ATLAS_ROUTE_SIGMOID;
-    uint32_t key[kPerLane], mine = 0, word = ~0u;  // word: a byte per rank
+    constexpr int kWords = kPerLane / 4;
+    uint32_t key[kPerLane], mine = 0, words[kWords];  // of the latter a byte per rank
+#pragma unroll
+    for (int i = 0; i < kWords; i++) words[i] = ~0u;
 #pragma unroll
     for (int i = 0; i < kPerLane; i++) {
         const uint32_t place = sortable(logits[i], i * 32 + lane);
@@ -73,8 +81,12 @@ __device__ void pick_few(const atlas_Route &a, int row, const atlas_act (&logits
 #pragma unroll 4
     for (int k = 0; k < choices(a); k++) {
         if (key[0] == best) {
-            word ^= (0xffu ^ k) << (~best >> 5 & 3) * 8;
-            key[0] = key[1], key[1] = key[2], key[2] = key[3], key[3] = 0;
+            const uint32_t of = ~best >> 5 & kPerLane - 1;  // the key's place before they were sorted
+#pragma unroll
+            for (int i = 0; i < kWords; i++) words[i] ^= of / 4 == i ? (0xffu ^ k) << of % 4 * 8 : 0u;
+#pragma unroll
+            for (int i = 0; i + 1 < kPerLane; i++) key[i] = key[i + 1];
+            key[kPerLane - 1] = 0;
         }
         const uint32_t next = __reduce_max_sync(kAllLanes, key[0]);
         const float x = __expf(sigmoid ? -logit(best) : logit(best) - first), weight = sigmoid ? __fdividef(1.0f, 1.0f + x) : x;
@@ -87,7 +99,7 @@ __device__ void pick_few(const atlas_Route &a, int row, const atlas_act (&logits
         a.Weights[size_t(row) * a.TopK + lane] = score * (a.Normalise ? __fdividef(a.Scale, chosen) : a.Scale);
     }
 #pragma unroll
-    for (int i = 0; i < kPerLane; i++) rank[i] = int8_t(word >> i * 8);
+    for (int i = 0; i < kPerLane; i++) rank[i] = int8_t(words[i / 4] >> i % 4 * 8);
 }
 
 // Writes IDs and Weights of a row. rank[i]: which of the picks expert i·32+lane is, below 0 if none.
@@ -95,7 +107,7 @@ template <int kPerLane>
 __device__ void pick(const atlas_Route &a, int row, const atlas_act (&logits)[kPerLane], int (&rank)[kPerLane]) {
     const int lane = atlas::lane();
     const bool sigmoid = a.Routing == ATLAS_ROUTE_SIGMOID, all = !sigmoid && (a.Bias || !a.Normalise);  // all: weights are shares of all experts
-    if constexpr (kPerLane == 4)
+    if constexpr (kPerLane <= 8)
         if (!a.Bias && !all && a.TopK <= 32) return pick_few(a, row, logits, rank);
     float score[kPerLane];
     uint32_t key[kPerLane];
