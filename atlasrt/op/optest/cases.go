@@ -12,6 +12,7 @@ func cases(o Options, persistent bool) []*Case {
 	for _, group := range [][]*Case{
 		packingCases(o), bufferCases(), embeddingCases(), normCases(), keeping(linearCases(o)), gateCases(), logitsCases(o),
 		angleCases(), rotaryCases(o), attentionCases(o), routeCases(o), keeping(expertCases(o)), sampleCases(o), resolveCases(), fusedCases(o), sizeCases(o),
+		recurrentCases(o), gatingCases(o),
 	} {
 		list = append(list, group...)
 	}
@@ -30,6 +31,10 @@ func batches(o Options) []*Case {
 		of(name("1000 columns, residual"), op.RMSNorm{Rows: rows, Cols: 1000, Eps: 1e-5}).with("Residual"),
 		of(name("97 columns"), op.SwiGLU{Rows: rows, Cols: 97}),
 		of(name("1536 columns"), op.SwiGLU{Rows: rows, Cols: 1536}),
+		of(name("4×40"), op.GatedNorm{Rows: rows, Heads: 4, HeadDim: 40, ZPitch: 163, Eps: 1e-6}),
+		of(name("6×128"), op.GatedNorm{Rows: rows, Heads: 6, HeadDim: 128, ZPitch: 768, Gate: op.GateSigmoid, Eps: 1e-6}),
+		of(name("1030 columns"), op.SigmoidGate{Rows: rows, Cols: 1030, GatePitch: 1030}),
+		of(name("1030 columns"), op.GatedAdd{Rows: rows, Cols: 1030}),
 	}
 	drawing := func(r int) filters {
 		return []filters{{topP: 1}, {temperature: 1, topP: 1}, {temperature: 0.8, topP: 0.9}, {temperature: 1.2, topP: 1, minP: 0.05}, {temperature: 1, topP: 1, topK: 30}}[r%5]

@@ -148,6 +148,16 @@ func rotaryCases(o Options) []*Case {
 		x := op.RotaryCache{Heads: 5 + 35*int32(i), KVHeads: 1 + 3*int32(i), HeadDim: 128, Pairs: 64, BlockSize: 16, KVType: kv, Eps: 1e-6}
 		list = append(list, rotary(fmt.Sprintf("%d/%d×128 rows 130 %s", x.Heads, x.KVHeads, kv), x, 130).with([]string{"QNorm", "KNorm"}[:2-i]...))
 	}
+	for i, h := range []heads{{16, 2, 256}, {4, 2, 64}, {3, 1, 48}} { // a quarter of each head is rotated, and a gate as wide as the queries follows the values
+		x := op.RotaryCache{Heads: int32(h.query), KVHeads: int32(h.key), HeadDim: int32(h.dim), Pairs: int32(h.dim / 8), BlockSize: 16, KVType: kvTypes[(i+1)%2], Eps: 1e-6}
+		x.QKVPitch = 2 * (x.Heads + x.KVHeads) * x.HeadDim
+		for _, rows := range []int{1, 9, 130} {
+			if o.Short && rows > 100 {
+				continue
+			}
+			list = append(list, rotary(fmt.Sprintf("%s rows %d partial, gates follow %s", h, rows, x.KVType), x, rows).with("QNorm", "KNorm"))
+		}
+	}
 	h := headShapes[1]
 	x := op.RotaryCache{Heads: int32(h.query), KVHeads: int32(h.key), HeadDim: int32(h.dim), Pairs: int32(h.dim / 2), BlockSize: 32, KVType: op.BF16, Eps: 1e-5}
 	return append(list, rotary("300 rows", x, 300), rotary("only the queries have a norm", x, 4).with("QNorm"))
@@ -157,6 +167,7 @@ func rotaryCases(o Options) []*Case {
 func rotary(name string, x op.RotaryCache, rows int) *Case {
 	rng := rand.New(rand.NewPCG(uint64(rows), uint64(x.HeadDim)))
 	x.Rows, x.Blocks = int32(rows), int32(rows)/x.BlockSize+3
+	x.QKVPitch = max(x.QKVPitch, (x.Heads+2*x.KVHeads)*x.HeadDim)
 	slots := make([]int32, rows)
 	for r, slot := range rng.Perm(int(x.Blocks * x.BlockSize))[:rows] {
 		slots[r] = int32(slot)
@@ -206,5 +217,24 @@ func angleCases() []*Case {
 		}
 		list = append(list, c)
 	}
-	return list
+	return append(list, interleavedAngles(1), interleavedAngles(37))
+}
+
+// interleavedAngles are those of positions in time, height and width whose frequencies take turns, as in Qwen3.5: the sections of 11, 11 and 10
+// pairs are not in a row.
+func interleavedAngles(rows int) *Case {
+	const axes, pairs = 3, 32
+	rng := rand.New(rand.NewPCG(uint64(rows), pairs))
+	positions, frequencies, axis := make([]int32, axes*rows), make([]float32, pairs), make([]int32, pairs)
+	for i := range positions {
+		positions[i] = int32(rng.IntN(3000))
+	}
+	for j := range frequencies {
+		frequencies[j], axis[j] = float32(math.Pow(1e7, -float64(j)/pairs)), int32(j%axes)
+	}
+	c := of(fmt.Sprintf("rows %d of interleaved axes", rows), op.RotaryAngles{Rows: int32(rows), Axes: axes, Pairs: pairs, Scale: 1}).with("Axis")
+	set(c, "Positions", positions)
+	set(c, "Frequency", frequencies)
+	set(c, "Axis", axis)
+	return c
 }

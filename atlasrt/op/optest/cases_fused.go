@@ -144,6 +144,18 @@ func normRouteCases(o Options) []*Case {
 			list = append(list, c)
 		}
 	}
+	for i, s := range []struct{ rows, experts, cols, top int }{{1, 257, 2048, 9}, {1, 513, 2048, 11}, {3, 17, 96, 3}, {4, 257, 2048, 9}, {16, 513, 2048, 11}, {1, 129, 1536, 7}} {
+		if o.Short && i > 2 {
+			break
+		}
+		x := op.NormRoute{
+			W: matrix(op.SchemeBF16, s.experts, s.cols), Rows: int32(s.rows), TopK: int32(s.top), Shared: 1,
+			Normalise: int32((i + 1) % 2), Routing: op.Routing(i / 3), Factor: 1, Eps: 1e-6,
+		}
+		c := of(fmt.Sprintf("shared, rows %d experts %d columns %d top %d normalise %d routing %d", s.rows, s.experts, s.cols, s.top, x.Normalise, x.Routing), x)
+		c.apart("W", uint64(i), i%2 == 0)
+		list = append(list, c)
+	}
 	return list
 }
 
@@ -167,6 +179,18 @@ func normRouteUpCases(o Options) []*Case {
 				list = append(list, c)
 			}
 		}
+		for i, s := range []struct{ experts, inner, cols, top int }{{257, 16, 512, 9}, {17, 96, 2048, 3}, {513, 16, 1024, 11}, {65, 512, 256, 9}} {
+			if o.Short && i > 0 {
+				break
+			}
+			x := op.NormRouteUp{
+				W: experts(scheme, s.experts, 2*s.inner, whole(scheme, s.cols)), Router: matrix(op.SchemeBF16, s.experts, whole(scheme, s.cols)), Rows: 1, TopK: int32(s.top),
+				Shared: 1, Normalise: 1, Routing: op.Routing(i / 2 % 2), Factor: 1, Eps: 1e-6,
+			}
+			c := of(fmt.Sprintf("%s shared, experts %d×%d×%d top %d", scheme, s.experts, 2*s.inner, x.W.Cols, s.top), x).with(factored(scheme))
+			c.apart("Router", uint64(i), i%2 == 0)
+			list = append(list, c)
+		}
 	}
 	return list
 }
@@ -188,6 +212,9 @@ func (c *Case) apart(router string, seed uint64, residual bool) {
 	}
 	c.numbers["Scale"] = slices.Repeat([]float64{1}, cols)
 	levels := distinct(rows, experts)
+	for i, level := range levels { // from -8 to 8: of many experts only the highest differ, since bf16 has no more numbers
+		levels[i] = max(level-max(float64(experts/2)/16-8, 0), -8)
+	}
 	for r := range rows {
 		in := append([]float64{}, levels[r*experts:(r+1)*experts]...)
 		for len(in) < cols {

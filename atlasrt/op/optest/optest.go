@@ -2,7 +2,7 @@
 //
 // A case is one call of an operation: exact sizes, random inputs, results filled with NaN before the call, and noise around every buffer.
 // It passes when the results agree with the oracle's within a tolerance and nothing else was written. Further cases run the same rows in
-// batches of different sizes, and want the same bits for a row (see rows.go and conversation.go). Sizes of buffers come from the struct
+// batches of different sizes, and want the same bits for a row (see rows.go, conversation.go and steps.go). Sizes of buffers come from the struct
 // tags of package op.
 //
 // The files: cases_*.go list the calls that are judged, cases_bench.go and cases_serving.go those that are timed; fill*.go makes inputs;
@@ -123,6 +123,9 @@ func Run(t Target, o Options) (Report, error) {
 		}
 		for _, c := range conversations(o) {
 			add("PagedAttention", c.name, func() Result { return j.judgeSplits(c) })
+		}
+		for _, h := range histories(o) {
+			add(h.whole.Op, h.whole.Name, func() Result { return j.judgeHistory(h) })
 		}
 	}
 	for i, w := range all {

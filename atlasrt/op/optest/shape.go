@@ -50,11 +50,16 @@ func Sizes(args any) string {
 			words = append(words, fmt.Sprintf("%d×%d", w.Rows, w.Cols))
 		}
 	}
-	if v.FieldByName("HeadDim").IsValid() {
+	if v.FieldByName("KVHeads").IsValid() {
 		words = append(words, fmt.Sprintf("%d/%d×%d", v.FieldByName("Heads").Int(), v.FieldByName("KVHeads").Int(), v.FieldByName("HeadDim").Int()))
+	} else if v.FieldByName("HeadDim").IsValid() {
+		words = append(words, fmt.Sprintf("%d×%d", v.FieldByName("Heads").Int(), v.FieldByName("HeadDim").Int()))
+	}
+	if v.FieldByName("KeyHeads").IsValid() {
+		words = append(words, fmt.Sprintf("%d/%d×%d×%d", v.FieldByName("KeyHeads").Int(), v.FieldByName("ValueHeads").Int(), v.FieldByName("ValueDim").Int(), v.FieldByName("KeyDim").Int()))
 	}
 	for _, x := range []struct{ field, word string }{
-		{"Cols", "columns"}, {"Vocab", "vocabulary"}, {"Experts", "experts"}, {"Pairs", "pairs"}, {"TopK", "top"}, {"Bytes", "bytes"}, {"Count", "count"},
+		{"Cols", "columns"}, {"Channels", "channels"}, {"Vocab", "vocabulary"}, {"Experts", "experts"}, {"Pairs", "pairs"}, {"TopK", "top"}, {"Bytes", "bytes"}, {"Count", "count"},
 		{"Seqs", "sequences"}, {"Rows", "rows"},
 	} {
 		if f := v.FieldByName(x.field); f.IsValid() && f.CanInt() {

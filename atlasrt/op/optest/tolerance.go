@@ -68,6 +68,12 @@ func (t *Target) tolerance(c *Case, result field) float64 {
 		if x.KVType == op.BF16 && t.Act == op.BF16 { // the weights of the keys are factors in bf16 as well, and then the result
 			limit = max(limit, 1.5*roundBF16)
 		}
+	case op.DeltaRule:
+		limit = max(limit, t.chunked(c))
+	case op.DeltaNet:
+		if limit = max(limit, t.chunked(c)); t.Act == op.BF16 { // what the plain operations hand on is rounded: each of the three may round the other way
+			limit = max(limit, roundBF16)
+		}
 	case op.RotaryCache: // kernels may round to the activation type before they round to the cache's
 		if t.Act == op.BF16 {
 			limit = roundBF16
@@ -117,6 +123,19 @@ func (t *Target) added(scheme op.Scheme) float64 {
 		return max(t.products(scheme), roundBF16)
 	}
 	return t.products(scheme)
+}
+
+// chunked is the error of a delta rule in matrix form: for sequences of many rows kernels may multiply factors in bf16, whose rounding errors
+// stay in the state. Kernels that take one row after the other have none beside that of sums.
+func (t *Target) chunked(c *Case) float64 {
+	const many = 8
+	starts := get[int32](c.values["Starts"])
+	for s := range len(starts) - 1 {
+		if starts[s+1]-starts[s] > many && t.Act == op.BF16 && !t.Exact {
+			return 1.5 * roundBF16
+		}
+	}
+	return 0
 }
 
 // largestAngle is the largest position times the largest frequency.

@@ -72,7 +72,8 @@ func (s *Set) CausalConv(_ op.Stream, x op.CausalConv) {
 	}
 }
 
-// DeltaRule runs the gated delta rule row after row.
+// DeltaRule runs the gated delta rule row after row. What it hands from row to row is rounded to f32, as the state and the journal hold it: so a
+// row's bits do not depend on how a sequence is cut into steps.
 func (s *Set) DeltaRule(_ op.Stream, x op.DeltaRule) {
 	keys, values, keyDim, valueDim := int(x.KeyHeads), int(x.ValueHeads), int(x.KeyDim), int(x.ValueDim)
 	decay, bias := load(x.Decay, op.F32, 0, values), load(x.Bias, op.F32, 0, values)
@@ -107,11 +108,13 @@ func (s *Set) DeltaRule(_ op.Stream, x op.DeltaRule) {
 				unit(k, float64(x.Eps), 1)
 				gates := (r.first + i) * int(x.GatesPitch)
 				b, a := load(x.Gates, s.act, gates+h, 1)[0], load(x.Gates, s.act, gates+values+h, 1)[0]
-				beta, alpha := 1/(1+math.Exp(-b)), math.Exp(decay[h]*softplus(a+bias[h]))
+				beta, alpha := 1/(1+math.Exp(-b)), float64(float32(math.Exp(decay[h]*softplus(a+bias[h]))))
+				toF32(k)
 				delta := make([]float64, valueDim)
 				for n := range delta {
 					delta[n] = beta * (v[n] - alpha*dot(state[n*keyDim:(n+1)*keyDim], k))
 				}
+				toF32(delta)
 				if i == r.rows-r.drafts {
 					s.store(x.State, op.F32, at, state)
 				}
@@ -143,6 +146,14 @@ func advance(state, k, delta []float64, alpha float64) {
 		for i, x := range k {
 			state[n*len(k)+i] = alpha*state[n*len(k)+i] + d*x
 		}
+	}
+	toF32(state)
+}
+
+// toF32 rounds numbers to f32.
+func toF32(x []float64) {
+	for i, v := range x {
+		x[i] = float64(float32(v))
 	}
 }
 
