@@ -36,7 +36,7 @@ func (s state) net(drafts int, gate op.Gate) op.DeltaNet {
 
 // smallStates are shapes for every batch: of the goldens, of neither, and of published widths. largeStates have the heads of published models.
 var (
-	smallStates = []state{{2, 4, 32, 32, false}, {3, 6, 24, 40, true}, {1, 1, 17, 9, false}, {2, 6, 64, 64, false}, {2, 4, 128, 128, true}}
+	smallStates = []state{{2, 4, 32, 32, false}, {3, 6, 24, 40, true}, {1, 1, 17, 9, false}, {2, 6, 64, 64, false}, {2, 4, 128, 128, true}, {1, 2, 256, 16, false}}
 	largeStates = []state{{16, 32, 128, 128, false}, {16, 48, 128, 128, true}, {16, 64, 128, 128, false}}
 )
 

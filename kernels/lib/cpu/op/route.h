@@ -46,10 +46,10 @@ INLINE int lowest_free(const int32_t *ids, int k) {
     }
 }
 
-// Without a bias the order of scores is that of logits. keys holds Experts floats, rounded up to whole lanes.
+// Without a bias the order of scores is that of logits. A shared expert takes no part in the choice. keys holds Experts floats, rounded up to whole lanes.
 static inline void route_row(const atlas_Route *a, float *keys, size_t row) {
-    const int n = a->Experts, wide = (n + kWidth - 1) / kWidth * kWidth;
-    const float *logits = a->Logits + row * n;
+    const int n = a->Experts - a->Shared, top = a->TopK - a->Shared, wide = (n + kWidth - 1) / kWidth * kWidth;
+    const float *logits = a->Logits + row * a->Experts;
     int32_t *ids = a->IDs + row * a->TopK;
     float *weights = a->Weights + row * a->TopK;
     const softmax_terms terms = a->Routing == ATLAS_ROUTE_SIGMOID ? (softmax_terms){0, 1} : softmax_of(logits, n);
@@ -59,14 +59,18 @@ static inline void route_row(const atlas_Route *a, float *keys, size_t row) {
         store8(keys + e, pick8(first8(n - e), set8(NAN), key));
     }
     float sum = 0;
-    for (int k = 0; k < a->TopK; k++) {
+    for (int k = 0; k < top; k++) {
         const int e = take_largest(keys, wide);
         ids[k] = e < 0 ? lowest_free(ids, k) : e;
         weights[k] = first_of8(scores8(a, set8(logits[ids[k]]), terms));
         sum += weights[k];
     }
     const float factor = a->Normalise ? a->Scale / sum : a->Scale;
-    for (int k = 0; k < a->TopK; k++) weights[k] *= factor;
+    for (int k = 0; k < top; k++) weights[k] *= factor;
+    if (a->Shared) {
+        ids[top] = n;
+        weights[top] = first_of8(sigmoid8(set8(logits[n])));
+    }
 }
 
 // Starts[e] first counts the picks of experts 0 … e; filling each group from its end leaves the start there.
