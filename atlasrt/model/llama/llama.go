@@ -21,7 +21,8 @@ func New(ops nn.Ops, src model.Source, c *Config, limits model.Limits) model.Mod
 		QKVBias: c.AttentionBias || c.ModelType == "qwen2",
 		OutBias: c.AttentionBias && c.ModelType != "qwen2",
 	}
-	return nn.NewDecoder(ops, src, &c.Config, options, nil, limits, func(_ int32, prefix string) nn.FeedForward {
-		return nn.NewMLP(ops, src, &c.Config, prefix)
+	b := nn.NewBuilder(ops, src, &c.Config, limits)
+	return b.Decoder(func(layer int32, prefix string) []nn.Block {
+		return b.PreNorm(prefix, b.NewAttention(layer, prefix+"self_attn.", options), b.NewMLP(prefix+"mlp."))
 	})
 }

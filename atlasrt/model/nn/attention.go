@@ -10,12 +10,18 @@ import (
 // Attention is grouped-query attention over the paged cache: several query heads share a key head and a value head.
 // Source: Ainslie et al. 2023, https://arxiv.org/abs/2305.13245.
 type Attention struct {
+	ops          Ops
+	rope         *Rope
 	qkv, out     Linear
 	qNorm, kNorm op.Ptr
 	heads, kv    int32
 	headDim      int32
 	window       int32
 	scale, eps   float32
+
+	number int    // in Inputs.Memory
+	row    op.Ptr // act [Rows,(heads+2·kv)·headDim]: queries, keys and values
+	mixed  op.Ptr // act [Rows,heads·headDim]: what attention gives
 }
 
 // AttentionOptions are what families differ in.
@@ -25,13 +31,16 @@ type AttentionOptions struct {
 }
 
 // NewAttention loads the attention of one layer; prefix is "model.layers.0.self_attn.".
-func NewAttention(src model.Source, c *Config, layer int32, prefix string, o AttentionOptions) Attention {
-	a := Attention{
-		qkv: NewLinear(src, c.Hidden, o.QKVBias,
+func (b *Builder) NewAttention(layer int32, prefix string, o AttentionOptions) *Attention {
+	c := b.config
+	a := &Attention{
+		ops:  b.ops,
+		rope: b.rope,
+		qkv: NewLinear(b.src, c.Hidden, o.QKVBias,
 			model.Part{Name: prefix + "q_proj", Rows: c.Heads * c.HeadDim},
 			model.Part{Name: prefix + "k_proj", Rows: c.KVHeads * c.HeadDim},
 			model.Part{Name: prefix + "v_proj", Rows: c.KVHeads * c.HeadDim}),
-		out:     NewLinear(src, c.Heads*c.HeadDim, o.OutBias, model.Part{Name: prefix + "o_proj", Rows: c.Hidden}),
+		out:     NewLinear(b.src, c.Heads*c.HeadDim, o.OutBias, model.Part{Name: prefix + "o_proj", Rows: c.Hidden}),
 		heads:   c.Heads,
 		kv:      c.KVHeads,
 		headDim: c.HeadDim,
@@ -40,28 +49,41 @@ func NewAttention(src model.Source, c *Config, layer int32, prefix string, o Att
 		eps:     c.Eps,
 	}
 	if o.QKNorm {
-		a.qNorm = src.Vector(model.Part{Name: prefix + "q_norm.weight", Rows: c.HeadDim})
-		a.kNorm = src.Vector(model.Part{Name: prefix + "k_norm.weight", Rows: c.HeadDim})
+		a.qNorm = b.src.Vector(model.Part{Name: prefix + "q_norm.weight", Rows: c.HeadDim})
+		a.kNorm = b.src.Vector(model.Part{Name: prefix + "k_norm.weight", Rows: c.HeadDim})
 	}
 	return a
 }
 
-// Forward adds attention(norm(h)) to h, the residual stream in w. In this order: the projections of queries, keys and values, rotation by
-// the step's w.Angles and the store to the cache, attention over the cache, and the output projection.
-func (a *Attention) Forward(ops Ops, q op.Stream, in *model.Inputs, memory []op.Ptr, rope Rope, norm Norm, w *Workspace) {
-	a.qkv.ForwardNormed(ops, q, w.QKV, norm, in.Rows, w)
-	ops.RotaryCache(q, op.RotaryCache{
-		QKV: w.QKV, K: memory[0], V: memory[1], Angles: w.Angles, Slots: in.Slots, QNorm: a.qNorm, KNorm: a.kNorm,
-		Rows: in.Rows, QKVPitch: (a.heads + 2*a.kv) * a.headDim, Heads: a.heads, KVHeads: a.kv, HeadDim: a.headDim, Pairs: rope.Pairs,
+// Keep implements Mixer.
+func (a *Attention) Keep(number int) model.Memory {
+	a.number = number
+	return model.KeysAndValues(a.kv, a.headDim)
+}
+
+// Place implements Body.
+func (a *Attention) Place(r *Room) {
+	a.row = r.Act(a.qkv.rows)
+	a.mixed = r.Act(a.heads * a.headDim)
+}
+
+// Forward implements Body. In this order: the projections of queries, keys and values, rotation by the step's angles and the store to the
+// cache, attention over the cache, and the output projection.
+func (a *Attention) Forward(q op.Stream, in *model.Inputs, h *Residual) {
+	keys, values := in.Memory[a.number][0], in.Memory[a.number][1]
+	h.Project(a.qkv, a.row)
+	a.ops.RotaryCache(q, op.RotaryCache{
+		QKV: a.row, K: keys, V: values, Angles: a.rope.angles, Slots: in.Slots, QNorm: a.qNorm, KNorm: a.kNorm,
+		Rows: in.Rows, QKVPitch: a.qkv.rows, Heads: a.heads, KVHeads: a.kv, HeadDim: a.headDim, Pairs: a.rope.pairs,
 		Blocks: in.Blocks, BlockSize: in.BlockSize, Pairing: op.PairHalf, KVType: in.KVType, Eps: a.eps,
 	})
 	model.BeginLive(q)
-	ops.PagedAttention(q, op.PagedAttention{
-		Out: w.Mixed, Q: w.QKV, K: memory[0], V: memory[1], Starts: in.Starts, Lengths: in.Lengths, Tables: in.Tables,
-		Rows: in.Rows, QPitch: (a.heads + 2*a.kv) * a.headDim, Seqs: in.Seqs, MaxBlocks: in.MaxBlocks,
+	a.ops.PagedAttention(q, op.PagedAttention{
+		Out: a.mixed, Q: a.row, K: keys, V: values, Starts: in.Starts, Lengths: in.Lengths, Tables: in.Tables,
+		Rows: in.Rows, QPitch: a.qkv.rows, Seqs: in.Seqs, MaxBlocks: in.MaxBlocks,
 		Heads: a.heads, KVHeads: a.kv, HeadDim: a.headDim, Blocks: in.Blocks, BlockSize: in.BlockSize,
 		Window: a.window, KVType: in.KVType, Scale: a.scale,
 	})
 	model.EndLive(q)
-	a.out.ForwardAdded(ops, q, w.Mixed, in.Rows, w)
+	h.Add(a.out, a.mixed)
 }

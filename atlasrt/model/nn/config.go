@@ -1,7 +1,7 @@
 // Package nn holds the parts that model families are made of, and the settings that their configs share.
 //
-// A part owns its weights and queues its launches. It owns no memory for activations: that comes from a Workspace. The residual stream h
-// is the embedding plus the outputs of all blocks so far; each block reads it through a norm and adds its output to it.
+// A model is a list of blocks, each an addition to the residual stream. A block's body (an attention, a network) owns its weights and queues
+// its launches; it reads and writes the stream through Residual alone, and shares memory for activations with all other bodies.
 package nn
 
 import (

@@ -7,80 +7,102 @@ import (
 	"github.com/atlas-inference/atlas/atlasrt/op"
 )
 
-// Decoder is the pre-norm transformer that the Llama and Qwen families share. For each layer h += attention(norm(h)), then
-// h += feed(norm(h)); the logits are head·norm(h).
+// Ops is what decoders ask of a kernel set.
+type Ops interface {
+	op.Core
+	op.Attention
+	op.MoE
+	op.Fused
+}
+
+// Builder is what the parts of a decoder are made from.
+type Builder struct {
+	ops    Ops
+	src    model.Source
+	config *Config
+	limits model.Limits
+	rope   *Rope // of all attention blocks
+}
+
+// NewBuilder begins a decoder: parts call the kernels of ops, src gives weights and buffers, and limits say what buffers are made for.
+func NewBuilder(ops Ops, src model.Source, c *Config, limits model.Limits) *Builder {
+	return &Builder{ops, src, c, limits, NewRope(src, &c.Rotary, limits)}
+}
+
+// Decoder is a list of blocks between an embedding and an output matrix. For each block h += after(body(before(h))); the logits are
+// head·norm(h).
 type Decoder struct {
 	ops       Ops
 	config    *Config
 	embedding op.Weight
 	head      op.Weight
-	norm      Norm // after the last layer
-	rope      Rope
-	layers    []Layer
-	work      *Workspace
+	norm      Norm // after the last block
+	rope      *Rope
+	blocks    []Block
+	memory    []model.Memory
+	start     Residual // of every step
 }
 
-// Layer is an attention block and a feed-forward block, each with the norm that it reads the residual stream through.
-type Layer struct {
-	AttentionNorm Norm        // before Attention
-	Attention     Attention   // mixes the rows of a sequence
-	FeedNorm      Norm        // before Feed
-	Feed          FeedForward // an MLP or a Mixture
-}
-
-// NewDecoder places the weights of a decoder. feed makes the feed-forward block of each layer, whose tensors have names that begin with
-// prefix ("model.layers.0.mlp."). mixture is the shape of layers with experts, nil where there are none.
-func NewDecoder(ops Ops, src model.Source, c *Config, o AttentionOptions, mixture *MixtureConfig, limits model.Limits,
-	feed func(layer int32, prefix string) FeedForward) *Decoder {
+// Decoder places the weights of a decoder. blocks makes the blocks of each layer, whose tensors have names that begin with prefix
+// ("model.layers.0.").
+func (b *Builder) Decoder(blocks func(layer int32, prefix string) []Block) *Decoder {
+	c := b.config
 	d := &Decoder{
-		ops:       ops,
+		ops:       b.ops,
 		config:    c,
-		embedding: src.Matrix(c.Hidden, model.Part{Name: "model.embed_tokens.weight", Rows: c.Vocab}),
-		rope:      NewRope(src, &c.Rotary),
-		norm:      NewNorm(src, c, "model.norm.weight"),
-		work:      NewWorkspace(src, c, mixture, limits),
+		embedding: b.src.Matrix(c.Hidden, model.Part{Name: "model.embed_tokens.weight", Rows: c.Vocab}),
+		norm:      b.NewNorm("model.norm.weight"),
+		rope:      b.rope,
 	}
 	for i := range c.Layers {
-		prefix := fmt.Sprintf("model.layers.%d.", i)
-		d.layers = append(d.layers, Layer{
-			AttentionNorm: NewNorm(src, c, prefix+"input_layernorm.weight"),
-			Attention:     NewAttention(src, c, i, prefix+"self_attn.", o),
-			FeedNorm:      NewNorm(src, c, prefix+"post_attention_layernorm.weight"),
-			Feed:          feed(i, prefix+"mlp."),
-		})
+		d.blocks = append(d.blocks, blocks(i, fmt.Sprintf("model.layers.%d.", i))...)
+	}
+	for _, block := range d.blocks {
+		if m, ok := block.Body.(Mixer); ok {
+			d.memory = append(d.memory, m.Keep(len(d.memory)))
+		}
 	}
 	d.head = d.embedding
 	if !c.Tied {
-		d.head = src.Matrix(c.Hidden, model.Part{Name: "lm_head.weight", Rows: c.Vocab})
+		d.head = b.src.Matrix(c.Hidden, model.Part{Name: "lm_head.weight", Rows: c.Vocab})
 	}
+	act := b.limits.Activations
+	stream := func() op.Ptr { return b.src.Buffer(int64(b.limits.Rows) * int64(c.Hidden) * act.Bytes()) }
+	d.start = Residual{ops: b.ops, act: act, stream: stream(), sum: stream(), x: stream(), normed: stream()}
+	place(b.src, d.blocks, b.limits)
 	return d
+}
+
+// PreNorm is the two blocks of a layer by the names that most checkpoints have: a mixer, and then a feed-forward network.
+func (b *Builder) PreNorm(prefix string, mixer Mixer, feed Body) []Block {
+	return []Block{
+		{Before: b.NewNorm(prefix + "input_layernorm.weight"), Body: mixer},
+		{Before: b.NewNorm(prefix + "post_attention_layernorm.weight"), Body: feed},
+	}
 }
 
 // Layout implements model.Model.
 func (d *Decoder) Layout() model.Layout {
-	memory := make([]model.Memory, d.config.Layers)
-	for i := range memory {
-		memory[i] = model.KeysAndValues(d.config.KVHeads, d.config.HeadDim)
-	}
-	return model.Layout{Memory: memory, Vocab: d.config.Vocab, MaxContext: d.config.MaxPositions}
+	return model.Layout{Memory: d.memory, Vocab: d.config.Vocab, MaxContext: d.config.MaxPositions}
 }
 
 // Forward implements model.Model.
 func (d *Decoder) Forward(q op.Stream, in *model.Inputs) {
-	w := *d.work // a copy, since fused kernels swap two of its buffers (see Workspace.Sum) and every step starts alike
-	d.ops.Embedding(q, op.Embedding{Out: w.Residual, IDs: in.Tokens, W: d.embedding, Rows: in.Rows})
-	d.rope.Angles(d.ops, q, in, w.Angles)
-	for i := range d.layers {
-		layer := &d.layers[i]
-		layer.Attention.Forward(d.ops, q, in, in.Memory[i], d.rope, layer.AttentionNorm, &w)
+	h := d.start // a copy, since fused kernels swap two of its buffers and every step starts alike
+	h.q, h.rows = q, in.Rows
+	d.ops.Embedding(q, op.Embedding{Out: h.stream, IDs: in.Tokens, W: d.embedding, Rows: in.Rows})
+	d.rope.Forward(d.ops, q, in)
+	for i, block := range d.blocks {
 		next := d.norm
-		if i+1 < len(d.layers) {
-			next = d.layers[i+1].AttentionNorm
+		if i+1 < len(d.blocks) {
+			next = d.blocks[i+1].Before
 		}
-		layer.Feed.Forward(q, layer.FeedNorm, next, in.Rows, &w)
+		h.enter(block, next)
+		block.Body.Forward(q, in, &h)
 	}
-	d.norm.Forward(d.ops, q, in.Rows, &w)
+	h.enter(Block{Before: d.norm}, Norm{})
+	rows := h.Normed()
 	if in.Outputs > 0 {
-		d.ops.Logits(q, op.Logits{Out: in.Logits, In: w.Normed, Index: in.Index, W: d.head, Rows: in.Outputs, InRows: in.Rows})
+		d.ops.Logits(q, op.Logits{Out: in.Logits, In: rows, Index: in.Index, W: d.head, Rows: in.Outputs, InRows: in.Rows})
 	}
 }

@@ -43,7 +43,8 @@ func NewLinear(src model.Source, cols int32, biased bool, parts ...model.Part) L
 func suffixed(parts []model.Part, suffix string) []model.Part {
 	named := make([]model.Part, len(parts))
 	for i, p := range parts {
-		named[i] = model.Part{Name: p.Name + suffix, Rows: p.Rows}
+		named[i] = p
+		named[i].Name += suffix
 	}
 	return named
 }
@@ -52,36 +53,6 @@ func suffixed(parts []model.Part, suffix string) []model.Part {
 func (l Linear) whole() (w op.Weight, ok bool) {
 	p := l.pieces[0]
 	return p.weight, len(l.pieces) == 1 && p.bias == 0
-}
-
-// ForwardNormed is Forward of norm(h), where h is the residual stream in w. Where the kernel set has a launch for norm and product
-// together, every piece normalises again: that takes less time than a launch of its own. From the first piece without one, the norm is
-// a launch.
-func (l Linear) ForwardNormed(ops Ops, q op.Stream, out op.Ptr, norm Norm, rows int32, w *Workspace) {
-	for ; len(l.pieces) > 0 && !w.ready; l.pieces = l.pieces[1:] {
-		p := l.pieces[0]
-		in, residual, sum := w.operands()
-		if !ops.NormLinear(q, op.NormLinear{
-			Out: p.at(out, w.Act), Sum: sum, In: in, Residual: residual, Scale: norm.scale, Bias: p.bias, W: p.weight, Rows: rows, OutPitch: l.rows, Eps: norm.eps,
-		}) {
-			break
-		}
-		w.added()
-	}
-	if len(l.pieces) > 0 {
-		norm.Forward(ops, q, rows, w)
-		l.Forward(ops, q, out, w.Normed, rows, w.Act)
-	}
-}
-
-// ForwardAdded is the end of a block: it adds the product of rows of in to w.Residual where a kernel can, and else leaves it in w.X, which
-// the next norm adds.
-func (l Linear) ForwardAdded(ops Ops, q op.Stream, in op.Ptr, rows int32, w *Workspace) {
-	if p := l.pieces[0]; len(l.pieces) == 1 && ops.LinearAdd(q, op.LinearAdd{Out: w.Residual, In: in, Bias: p.bias, W: p.weight, Rows: rows, OutPitch: l.rows}) {
-		return
-	}
-	l.Forward(ops, q, w.X, in, rows, w.Act)
-	w.apart = true
 }
 
 // Forward multiplies rows of in, each as long as the matrices have columns, and writes rows of out, which hold the outputs of all pieces.

@@ -46,25 +46,26 @@ func (r *Rotary) Frequencies() (frequency []float32, scale float32) {
 	return frequency, float32(r.scale())
 }
 
-// Rope is the frequencies on the device.
+// Rope is the frequencies on the device, and the table that a step makes of them.
 type Rope struct {
 	frequency op.Ptr
-	Pairs     int32 // of elements that are rotated in each head
+	angles    op.Ptr // f32 [Rows,2·pairs]: cosines and sines of the step's positions
+	pairs     int32  // of elements that are rotated in each head
 	scale     float32
 }
 
 // NewRope places the frequencies. Those of a checkpoint that has factors (GGUF's rope_freqs.weight) are divided by them.
-func NewRope(src model.Source, r *Rotary) Rope {
+func NewRope(src model.Source, r *Rotary, limits model.Limits) *Rope {
 	frequency, scale := r.Frequencies()
 	if factors := "rope_freqs.weight"; src.Has(factors) {
 		for i, f := range src.Values(factors, r.dims/2) {
 			frequency[i] /= f
 		}
 	}
-	return Rope{src.Floats(frequency), r.dims / 2, scale}
+	return &Rope{src.Floats(frequency), src.Buffer(int64(limits.Rows) * int64(r.dims) * op.F32.Bytes()), r.dims / 2, scale}
 }
 
-// Angles fills the step's table of cosines and sines.
-func (r Rope) Angles(ops op.Attention, q op.Stream, in *model.Inputs, out op.Ptr) {
-	ops.RotaryAngles(q, op.RotaryAngles{Out: out, Positions: in.Positions, Frequency: r.frequency, Rows: in.Rows, Axes: 1, Pairs: r.Pairs, Scale: r.scale})
+// Forward fills the step's table of cosines and sines.
+func (r *Rope) Forward(ops op.Attention, q op.Stream, in *model.Inputs) {
+	ops.RotaryAngles(q, op.RotaryAngles{Out: r.angles, Positions: in.Positions, Frequency: r.frequency, Rows: in.Rows, Axes: 1, Pairs: r.pairs, Scale: r.scale})
 }

@@ -35,7 +35,8 @@ func (c *Config) Complete() error {
 // New places the weights that src gives and returns the model. Errors stay in src.
 func New(ops nn.Ops, src model.Source, c *Config, limits model.Limits) model.Model {
 	options := nn.AttentionOptions{QKVBias: c.AttentionBias, OutBias: c.AttentionBias, QKNorm: true}
-	return nn.NewDecoder(ops, src, &c.Config, options, nil, limits, func(_ int32, prefix string) nn.FeedForward {
-		return nn.NewMLP(ops, src, &c.Config, prefix)
+	b := nn.NewBuilder(ops, src, &c.Config, limits)
+	return b.Decoder(func(layer int32, prefix string) []nn.Block {
+		return b.PreNorm(prefix, b.NewAttention(layer, prefix+"self_attn.", options), b.NewMLP(prefix+"mlp."))
 	})
 }

@@ -72,13 +72,15 @@ func (c *Config) sparse(layer int32) bool {
 }
 
 // New places the weights that src gives and returns the model. Errors stay in src.
-func New(ops nn.MoEOps, src model.Source, c *Config, limits model.Limits) model.Model {
+func New(ops nn.Ops, src model.Source, c *Config, limits model.Limits) model.Model {
 	mixture := nn.MixtureConfig{Experts: c.Experts, TopK: c.TopK, Intermediate: c.ExpertIntermediate, Normalise: c.Normalise}
 	options := nn.AttentionOptions{QKVBias: c.AttentionBias, OutBias: c.AttentionBias, QKNorm: true}
-	return nn.NewDecoder(ops, src, &c.Config, options, &mixture, limits, func(layer int32, prefix string) nn.FeedForward {
+	b := nn.NewBuilder(ops, src, &c.Config, limits)
+	return b.Decoder(func(layer int32, prefix string) []nn.Block {
+		mixer := b.NewAttention(layer, prefix+"self_attn.", options)
 		if c.sparse(layer) {
-			return nn.NewMixture(ops, src, c.Hidden, mixture, prefix)
+			return b.PreNorm(prefix, mixer, b.NewMixture(mixture, prefix+"mlp."))
 		}
-		return nn.NewMLP(ops, src, &c.Config, prefix)
+		return b.PreNorm(prefix, mixer, b.NewMLP(prefix+"mlp."))
 	})
 }
