@@ -10,6 +10,7 @@ import (
 	"github.com/atlas-inference/atlas/atlasrt/model/nn"
 	"github.com/atlas-inference/atlas/atlasrt/model/qwen3"
 	"github.com/atlas-inference/atlas/atlasrt/model/qwen3moe"
+	"github.com/atlas-inference/atlas/atlasrt/model/qwen3next"
 )
 
 // build makes a model of one config from whatever source it is given.
@@ -17,6 +18,7 @@ type build func(ops bundle.Set, src model.Source, limits model.Limits) model.Mod
 
 // family finds the constructor that a checkpoint's model_type asks for.
 func family(c *weights.Config) (build, error) {
+	c = c.Text()
 	kind := c.StringOr("model_type", "")
 	data, err := c.JSON()
 	if err != nil {
@@ -41,8 +43,14 @@ func family(c *weights.Config) (build, error) {
 		return func(ops bundle.Set, src model.Source, limits model.Limits) model.Model {
 			return qwen3moe.New(ops, src, config, limits)
 		}, err
+	case "qwen3_next", "qwen3_5", "qwen3_5_text", "qwen3_5_moe", "qwen3_5_moe_text":
+		config, err := qwen3next.ReadConfig(c.File(), data, kind)
+		note(c, &config.Config)
+		return func(ops bundle.Set, src model.Source, limits model.Limits) model.Model {
+			return qwen3next.New(ops, src, config, limits)
+		}, err
 	}
-	return nil, fmt.Errorf("model_type %q is not served (served: llama, mistral, qwen2, qwen3, qwen3_moe)", kind)
+	return nil, fmt.Errorf("model_type %q is not served (served: llama, mistral, qwen2, qwen3, qwen3_moe, qwen3_next, qwen3_5, qwen3_5_text, qwen3_5_moe, qwen3_5_moe_text)", kind)
 }
 
 // note keeps what a family has read of its settings, and what it assumed.

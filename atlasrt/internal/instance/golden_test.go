@@ -47,6 +47,7 @@ func loaded(t *testing.T, path string, d device.Device, set bundle.Set, rows int
 	if err != nil {
 		t.Fatal(err)
 	}
+	loader.Asides = asides(c.Config().StringOr("model_type", ""))
 	m := construct(set, loader, limits)
 	if err := loader.Finish(); err != nil {
 		t.Fatal(err)
@@ -105,7 +106,7 @@ func readGolden(t *testing.T, path string) golden {
 
 // The oracle running a family's forward pass must give what transformers gives: this judges the families.
 func TestFamiliesAgreeWithTransformers(t *testing.T) {
-	for _, name := range []string{"llama", "qwen3", "qwen3_moe"} {
+	for _, name := range []string{"llama", "qwen3", "qwen3_moe", "qwen3_next", "qwen3_next-mtp", "qwen3_5", "qwen3_5_text", "qwen3_5_moe", "qwen3_5_moe-mtp"} {
 		t.Run(name, func(t *testing.T) {
 			folder := testdata.Shared(t, "golden/"+name)
 			want := readGolden(t, folder+"/golden.safetensors")

@@ -29,12 +29,14 @@ type Config struct {
 	SlidingWindow    *int32   `json:"sliding_window"`                   // positions that a token sees, itself included; nil: all
 	UseSlidingWindow *bool    `json:"use_sliding_window" null:"false"`  // whether SlidingWindow is in force
 	MaxWindowLayers  int32    `json:"max_window_layers"`                // the first layers, which have no window: see LaterWindows
-	LayerTypes       []string `json:"layer_types"`                      // by layer: full_attention or sliding_attention
+	LayerTypes       []string `json:"layer_types"`                      // by layer: full_attention, sliding_attention or linear_attention
 	Rotary
 
-	Windows  Windows           `json:"-"` // the rule of the family's configuration class
-	Inherent map[string]string `json:"-"` // keys that may be given with this JSON value alone, since the family always does so
-	Assumed  []string          `json:"-"` // sentences about what the file leaves open and how it was read
+	Windows    Windows           `json:"-"` // the rule of the family's configuration class
+	Linear     bool              `json:"-"` // layer_types may have linear_attention
+	NormOffset float32           `json:"-"` // is added to the scales of all norms of blocks, queries and keys
+	Inherent   map[string]string `json:"-"` // keys that may be given with this JSON value alone, since the family always does so
+	Assumed    []string          `json:"-"` // sentences about what the file leaves open and how it was read
 
 	known, ignored []string // keys: those that have a field, and those of them that have no effect here
 }

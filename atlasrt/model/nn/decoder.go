@@ -12,6 +12,7 @@ type Ops interface {
 	op.Core
 	op.Attention
 	op.MoE
+	op.Recurrent
 	op.Fused
 }
 

@@ -14,13 +14,15 @@ type MLP struct {
 }
 
 // NewMLP places the dense network of one layer; prefix is "model.layers.0.mlp.".
-func (b *Builder) NewMLP(prefix string) *MLP {
+func (b *Builder) NewMLP(prefix string) *MLP { return b.newMLP(prefix, b.config.Intermediate) }
+
+func (b *Builder) newMLP(prefix string, intermediate int32) *MLP {
 	c := b.config
 	return &MLP{
 		up: NewLinear(b.src, c.Hidden, c.MLPBias,
-			model.Part{Name: prefix + "gate_proj", Rows: c.Intermediate},
-			model.Part{Name: prefix + "up_proj", Rows: c.Intermediate}),
-		down: NewLinear(b.src, c.Intermediate, c.MLPBias, model.Part{Name: prefix + "down_proj", Rows: c.Hidden}),
+			model.Part{Name: prefix + "gate_proj", Rows: intermediate},
+			model.Part{Name: prefix + "up_proj", Rows: intermediate}),
+		down: NewLinear(b.src, intermediate, c.MLPBias, model.Part{Name: prefix + "down_proj", Rows: c.Hidden}),
 	}
 }
 

@@ -14,5 +14,6 @@ type Norm struct {
 
 // NewNorm places the scale of a norm; name is its tensor's.
 func (b *Builder) NewNorm(name string) Norm {
-	return Norm{scale: b.src.Vector(model.Part{Name: name, Rows: b.config.Hidden}), cols: b.config.Hidden, eps: b.config.Eps}
+	c := b.config
+	return Norm{scale: b.src.Vector(model.Part{Name: name, Rows: c.Hidden, Plus: c.NormOffset}), cols: c.Hidden, eps: c.Eps}
 }

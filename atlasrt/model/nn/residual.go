@@ -141,6 +141,15 @@ func (h *Residual) Add(l Linear, in op.Ptr) {
 	h.addX()
 }
 
+// AddGated adds in, act [Rows,Hidden], to h, each row times the sigmoid of its gate. Another addition has to follow, and no norm.
+func (h *Residual) AddGated(in, gate op.Ptr) {
+	if h.after != nil {
+		panic("BUG: a block with a norm after it adds once")
+	}
+	h.Normed() // from which on h is stream alone
+	h.ops.GatedAdd(h.q, op.GatedAdd{Out: h.stream, In: in, Gate: gate, Rows: h.rows, Cols: h.before.cols})
+}
+
 // AddExperts ends a body: it adds the down projections of experts to h. The call says all but Out and Rows.
 func (h *Residual) AddExperts(x op.ExpertDown) {
 	if h.after == nil && h.ops.ExpertDownNorm(h.q, op.ExpertDownNorm{

@@ -18,6 +18,8 @@ type Rotary struct {
 	Scaling    *Scaling    `json:"rope_scaling"`                     // transformers before 5
 	Parameters *Parameters `json:"rope_parameters"`                  // transformers 5
 
+	Ordinary float64 `json:"-"` // share of a head that is rotated where the file says nothing; 0: all
+
 	settled Scaling // what Complete made of Scaling or Parameters
 	kind    string  // type of settled: a key of scalingKeys
 	dims    int32   // elements of a head that are rotated

@@ -17,6 +17,7 @@ type Scaling struct {
 	Theta   *float64 `json:"rope_theta"`            // in place of Rotary.Theta
 	Partial *float64 `json:"partial_rotary_factor"` // in place of Rotary.Partial
 	Mrope   []int32  `json:"mrope_section"`         // pairs for time, height and width, whose positions are equal in text
+	Woven   *bool    `json:"mrope_interleaved"`     // pairs of time, height and width take turns
 
 	Factor           *float64 `json:"factor"`                           // how much longer contexts are
 	LowFrequency     *float64 `json:"low_freq_factor"`                  // llama3: pairs that turn less often in the first context are stretched in full
@@ -39,7 +40,7 @@ type Parameters struct {
 }
 
 // always are the keys that every type of scaling uses.
-const always = "rope_type type rope_theta partial_rotary_factor mrope_section"
+const always = "rope_type type rope_theta partial_rotary_factor mrope_section mrope_interleaved"
 
 // scalingKeys are the further keys that each type of scaling uses.
 var scalingKeys = map[string]string{
@@ -129,13 +130,17 @@ func (c *Config) completeRotary() error {
 // completeDims decides how many elements of a head are rotated. inside is the share that the object of the scaling gives.
 func (c *Config) completeDims(inside *float64) error {
 	r := &c.Rotary
-	r.dims = c.HeadDim
 	partial := inside
 	for _, other := range []*float64{r.Partial, r.Percent} {
 		if partial == nil {
 			partial = other
 		}
 	}
+	ordinary := c.HeadDim
+	if r.Ordinary > 0 {
+		ordinary = int32(r.Ordinary * float64(c.HeadDim))
+	}
+	r.dims = ordinary
 	if partial != nil {
 		r.dims = int32(min(max(*partial, 0), 2) * float64(c.HeadDim)) // cut, as transformers does
 	}
@@ -148,8 +153,24 @@ func (c *Config) completeDims(inside *float64) error {
 	if r.dims < 2 || r.dims > c.HeadDim || r.dims%2 != 0 {
 		return fmt.Errorf("%d elements of heads of %d turn (it must be an even number from 2 to head_dim: see partial_rotary_factor)", r.dims, c.HeadDim)
 	}
-	if r.dims < c.HeadDim {
+	if r.dims < ordinary {
 		c.assume("the first %d of %d elements of a head turn", r.dims, c.HeadDim)
+	}
+	return nil
+}
+
+// CheckSections checks that the pairs of time, height and width are all that turn.
+func (r *Rotary) CheckSections() error {
+	sections := r.settled.Mrope
+	if len(sections) == 0 {
+		return nil
+	}
+	sum := int32(0)
+	for _, pairs := range sections {
+		sum += pairs
+	}
+	if len(sections) != 3 || slices.Min(sections) < 0 || sum != r.dims/2 {
+		return fmt.Errorf("mrope_section is %v (it must be three numbers whose sum is %d, the pairs that turn)", sections, r.dims/2)
 	}
 	return nil
 }

@@ -3,6 +3,7 @@ package nn
 import (
 	"fmt"
 	"slices"
+	"strings"
 )
 
 // Windows tells which layers of a family's configuration class slide where layer_types does not say it.
@@ -21,7 +22,7 @@ func (c *Config) Window(layer int32) int32 {
 	switch {
 	case c.SlidingWindow == nil:
 		return 0
-	case len(c.LayerTypes) > 0 && c.LayerTypes[layer] != slides:
+	case len(c.LayerTypes) > 0 && c.LayerTypes[layer] != SlidingAttention:
 		return 0
 	case len(c.LayerTypes) == 0 && c.Windows == LaterWindows && layer < c.MaxWindowLayers:
 		return 0
@@ -31,8 +32,9 @@ func (c *Config) Window(layer int32) int32 {
 
 // The values of layer_types.
 const (
-	slides = "sliding_attention"
-	full   = "full_attention"
+	SlidingAttention = "sliding_attention" // sees a window of positions
+	FullAttention    = "full_attention"    // sees all positions
+	LinearAttention  = "linear_attention"  // keeps a state in place of keys and values
 )
 
 // completeWindows decides whether there is a window, and checks what is said about layers.
@@ -40,21 +42,25 @@ func (c *Config) completeWindows() error {
 	if n := len(c.LayerTypes); n > 0 && n != int(c.Layers) {
 		return fmt.Errorf("layer_types has %d entries (num_hidden_layers is %d)", n, c.Layers)
 	}
+	served := []string{FullAttention, SlidingAttention}
+	if c.Linear {
+		served = []string{FullAttention, LinearAttention}
+	}
 	for _, kind := range c.LayerTypes {
-		if kind != slides && kind != full {
-			return fmt.Errorf("layer_types has %q, which this family does not serve (full_attention and sliding_attention are)", kind)
+		if !slices.Contains(served, kind) {
+			return fmt.Errorf("layer_types has %q, which this family does not serve (%s are)", kind, strings.Join(served, " and "))
 		}
 	}
-	sliding := slices.Contains(c.LayerTypes, slides)
+	sliding := slices.Contains(c.LayerTypes, SlidingAttention)
 	if c.Windows == NoWindows {
 		if sliding {
-			return fmt.Errorf("layer_types has %q, and model_type %q has no sliding window", slides, c.ModelType)
+			return fmt.Errorf("layer_types has %q, and model_type %q has no sliding window", SlidingAttention, c.ModelType)
 		}
 		c.SlidingWindow = nil
 		c.ignored = append(c.ignored, "sliding_window", "use_sliding_window", "max_window_layers")
 		return nil
 	}
-	if c.Windows != LaterWindows && c.SlidingWindow != nil && slices.Contains(c.LayerTypes, full) {
+	if c.Windows != LaterWindows && c.SlidingWindow != nil && slices.Contains(c.LayerTypes, FullAttention) {
 		c.assume("layer_types outweighs the rule of model_type %s that all layers slide", c.ModelType)
 	}
 	if on := c.UseSlidingWindow; on != nil && !*on {
@@ -74,7 +80,7 @@ func (c *Config) completeWindows() error {
 		c.ignored = append(c.ignored, "max_window_layers")
 	}
 	if sliding && c.SlidingWindow == nil {
-		return fmt.Errorf("layer_types has %q, but sliding_window and use_sliding_window give no window", slides)
+		return fmt.Errorf("layer_types has %q, but sliding_window and use_sliding_window give no window", SlidingAttention)
 	}
 	return nil
 }

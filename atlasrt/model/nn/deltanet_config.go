@@ -1,0 +1,63 @@
+package nn
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/atlas-inference/atlas/atlasrt/op"
+)
+
+// DeltaNetConfig is the shape of a model's delta nets, by the names of a HuggingFace config.json.
+type DeltaNetConfig struct {
+	KeyHeads   int32  `json:"linear_num_key_heads"`         // query heads, and as many key heads
+	ValueHeads int32  `json:"linear_num_value_heads"`       // of which each has a state
+	KeyDim     int32  `json:"linear_key_head_dim"`          // elements of a query head and of a key head
+	ValueDim   int32  `json:"linear_value_head_dim"`        // elements of a value head
+	Width      int32  `json:"linear_conv_kernel_dim"`       // rows that the convolution sees
+	OutputGate string `json:"output_gate_type" null:"\"\""` // what z goes through before it multiplies: silu (its other name is swish) or sigmoid; empty: silu
+	Tiled      bool   `json:"linear_value_heads_tiled"`     // value head h reads key head h%KeyHeads; else h/(ValueHeads/KeyHeads)
+	StateType  string `json:"mamba_ssm_dtype" null:"\"\""`  // what others keep states in
+	Grouped    bool   `json:"-"`                            // projections may be stored by key heads
+
+	gate op.Gate
+}
+
+// Complete checks every number that sizes depend on.
+func (c *DeltaNetConfig) Complete() error {
+	var errs []error
+	within := func(name string, value, low, high int32) {
+		if value < low || value > high {
+			errs = append(errs, fmt.Errorf("%s is %d (it must be between %d and %d)", name, value, low, high))
+		}
+	}
+	within("linear_num_key_heads", c.KeyHeads, 1, 1<<10)
+	within("linear_num_value_heads", c.ValueHeads, 1, 1<<10)
+	within("linear_key_head_dim", c.KeyDim, 2, 256)
+	within("linear_value_head_dim", c.ValueDim, 2, 256)
+	within("linear_conv_kernel_dim", c.Width, 1, 8)
+	if c.KeyDim%2 != 0 || c.ValueDim%2 != 0 {
+		errs = append(errs, fmt.Errorf("linear_key_head_dim is %d and linear_value_head_dim %d (both must be even)", c.KeyDim, c.ValueDim))
+	}
+	if c.KeyHeads > 0 && c.ValueHeads%c.KeyHeads != 0 {
+		errs = append(errs, fmt.Errorf("linear_num_value_heads %d is no multiple of linear_num_key_heads %d", c.ValueHeads, c.KeyHeads))
+	}
+	switch c.OutputGate {
+	case "", "silu", "swish":
+		c.gate = op.GateSilu
+	case "sigmoid":
+		c.gate = op.GateSigmoid
+	default:
+		errs = append(errs, fmt.Errorf("output_gate_type %q is not served (silu, swish and sigmoid are)", c.OutputGate))
+	}
+	return errors.Join(errs...)
+}
+
+// channels are the columns of the convolution: queries, keys and values.
+func (c *DeltaNetConfig) channels() int32 { return 2*c.KeyHeads*c.KeyDim + c.ValueHeads*c.ValueDim }
+
+func (c *DeltaNetConfig) tiled() int32 {
+	if c.Tiled {
+		return 1
+	}
+	return 0
+}
