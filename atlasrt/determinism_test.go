@@ -132,7 +132,7 @@ func compareCircumstances(t *testing.T, target *instance.Target, path string, ex
 		cancel bool // a neighbour is cancelled
 		check  func(engine.Stats) bool
 	}{
-		{"batch of 8", func(*engine.Config) {}, false, func(s engine.Stats) bool { return s.PrefixHits > 0 }},
+		{"batch of 8", func(*engine.Config) {}, false, func(s engine.Stats) bool { return s.PrefixHits+s.PrefixRecomputed > 0 }},
 		{"chunks of 3", func(c *engine.Config) { c.ChunkTokens = 3 }, false, nil},
 		{"preempted", func(c *engine.Config) { c.Blocks, c.NoPrefixSharing = 33, true }, false, func(s engine.Stats) bool { return s.Preemptions > 0 }},
 		{"all recorded", func(c *engine.Config) { c.Graphs, c.ChunkTokens = engine.GraphsFull, 16 }, false, func(s engine.Stats) bool { return s.ReplayedFull > 0 && s.GraphFallbacks == 0 }},
@@ -191,6 +191,42 @@ func compareCircumstances(t *testing.T, target *instance.Target, path string, ex
 		}
 		try, i = 0, i+1
 	}
+}
+
+// The logits of a prompt have the same bits however it is cut into steps.
+func TestChunksGiveTheSameBits(t *testing.T) {
+	for _, name := range families() {
+		t.Run(name, func(t *testing.T) {
+			want := readGolden(t, name)
+			tokens := slices.Repeat(want.tokens, 2)
+			eachHardwareThat(t, keepsF32, false, func(t *testing.T, target *instance.Target) {
+				d := direct(t, place(t, target, want.checkpoint, false))
+				var whole []float32
+				for _, chunk := range []int{0, 1, 3, 7, 64} {
+					logits, err := d.Logits(tokens, chunk, true)
+					if err != nil {
+						t.Fatal(err)
+					}
+					if chunk == 0 {
+						whole = logits
+					}
+					if i := differs(logits, whole); i >= 0 {
+						t.Errorf("chunks of %d: position %d, logit %d has other bits", chunk, i*len(tokens)/len(logits), i%(len(logits)/len(tokens)))
+					}
+				}
+			})
+		})
+	}
+}
+
+// differs is the first element whose bits differ; -1 where none do.
+func differs(a, b []float32) int {
+	for i := range a {
+		if math.Float32bits(a[i]) != math.Float32bits(b[i]) {
+			return i
+		}
+	}
+	return -1
 }
 
 // compareModes asks for one answer at a time, in steps of the same sizes: however they are queued, each bit is the same on all

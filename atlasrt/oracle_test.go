@@ -51,6 +51,11 @@ func (p patient) Logits(q op.Stream, x op.Logits)                 { run(q, x, p.
 func (p patient) RotaryAngles(q op.Stream, x op.RotaryAngles)     { run(q, x, p.Set.RotaryAngles) }
 func (p patient) RotaryCache(q op.Stream, x op.RotaryCache)       { run(q, x, p.Set.RotaryCache) }
 func (p patient) PagedAttention(q op.Stream, x op.PagedAttention) { run(q, x, p.Set.PagedAttention) }
+func (p patient) SigmoidGate(q op.Stream, x op.SigmoidGate)       { run(q, x, p.Set.SigmoidGate) }
+func (p patient) CausalConv(q op.Stream, x op.CausalConv)         { run(q, x, p.Set.CausalConv) }
+func (p patient) DeltaRule(q op.Stream, x op.DeltaRule)           { run(q, x, p.Set.DeltaRule) }
+func (p patient) GatedNorm(q op.Stream, x op.GatedNorm)           { run(q, x, p.Set.GatedNorm) }
+func (p patient) GatedAdd(q op.Stream, x op.GatedAdd)             { run(q, x, p.Set.GatedAdd) }
 func (p patient) Route(q op.Stream, x op.Route)                   { run(q, x, p.Set.Route) }
 func (p patient) ExpertUp(q op.Stream, x op.ExpertUp)             { run(q, x, p.Set.ExpertUp) }
 func (p patient) ExpertDown(q op.Stream, x op.ExpertDown)         { run(q, x, p.Set.ExpertDown) }
@@ -74,6 +79,8 @@ func (p patient) ExpertDownAdd(q op.Stream, x op.ExpertDownAdd) bool {
 func (p patient) ExpertDownNorm(q op.Stream, x op.ExpertDownNorm) bool {
 	return serve(q, x, p.Set.ExpertDownNorm)
 }
+
+func (p patient) DeltaNet(q op.Stream, x op.DeltaNet) bool { return serve(q, x, p.Set.DeltaNet) }
 
 func serve[T any](q op.Stream, x T, compute func(op.Stream, T) bool) bool {
 	run(q, x, func(q op.Stream, x T) { compute(q, x) })

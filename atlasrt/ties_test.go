@@ -26,13 +26,13 @@ func (w *routeWatch) Route(q op.Stream, a op.Route) {
 	logits := make([]float32, a.Rows*a.Experts)
 	stream.Read(unsafe.Slice((*byte)(unsafe.Pointer(&logits[0])), 4*len(logits)), a.Logits)
 	for r := range int(a.Rows) {
-		row := logits[r*int(a.Experts) : (r+1)*int(a.Experts)]
+		row := logits[r*int(a.Experts) : (r+1)*int(a.Experts)-int(a.Shared)]
 		sum := 0.0
 		for _, v := range row {
 			sum += math.Exp(float64(v))
 		}
 		slices.Sort(row)
-		last := len(row) - int(a.TopK)
+		last := len(row) - int(a.TopK-a.Shared)
 		margin := (math.Exp(float64(row[last])) - math.Exp(float64(row[last-1]))) / sum
 		w.margins[r] = min(w.margins[r], margin)
 	}

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"math"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/atlas-inference/atlas/atlasrt/bundle"
@@ -70,12 +71,15 @@ func direct(t *testing.T, d device.Device, set bundle.Set, m model.Model, rows, 
 
 // golden is what HuggingFace transformers computed for a checkpoint.
 type golden struct {
+	checkpoint     string // the folder that holds it
 	tokens, greedy []int32
-	logits         []float32
+	logits         []float32 // of the last positions, or of all
 }
 
-func readGolden(t *testing.T, path string) golden {
+func readGolden(t *testing.T, name string) golden {
 	t.Helper()
+	folder := testdata.Shared(t, "golden/"+name)
+	path := folder + "/golden.safetensors"
 	f, err := safetensors.Open(path)
 	if err != nil {
 		t.Fatal(err)
@@ -91,14 +95,18 @@ func readGolden(t *testing.T, path string) golden {
 		}
 		return v
 	}
-	var g golden
+	g := golden{checkpoint: folder}
+	last := "logits"
+	if short, long := strings.CutSuffix(name, "-long"); long {
+		g.checkpoint, last = testdata.Shared(t, "golden/"+short), "logits_last"
+	}
 	for _, v := range read("tokens") {
 		g.tokens = append(g.tokens, int32(v))
 	}
 	for _, v := range read("greedy") {
 		g.greedy = append(g.greedy, int32(v))
 	}
-	for _, v := range read("logits") {
+	for _, v := range read(last) {
 		g.logits = append(g.logits, math.Float32frombits(v))
 	}
 	return g
@@ -106,17 +114,20 @@ func readGolden(t *testing.T, path string) golden {
 
 // The oracle running a family's forward pass must give what transformers gives: this judges the families.
 func TestFamiliesAgreeWithTransformers(t *testing.T) {
-	for _, name := range []string{"llama", "qwen3", "qwen3_moe", "qwen3_next", "qwen3_next-mtp", "qwen3_5", "qwen3_5_text", "qwen3_5_moe", "qwen3_5_moe-mtp"} {
+	for _, name := range []string{
+		"llama", "qwen3", "qwen3_moe", "qwen3_next", "qwen3_next-mtp", "qwen3_next-nvfp4-modelopt", "qwen3_5", "qwen3_5-long", "qwen3_5_text", "qwen3_5_moe", "qwen3_5_moe-mtp",
+		"qwen3_5_moe-fp8-block", "qwen3_5_moe-nvfp4-ct",
+	} {
 		t.Run(name, func(t *testing.T) {
-			folder := testdata.Shared(t, "golden/"+name)
-			want := readGolden(t, folder+"/golden.safetensors")
+			want := readGolden(t, name)
 			d := host.New(0)
 			set := oracle.New(op.F32)
-			m := direct(t, d, set, loaded(t, folder, d, set, 7), 7, len(want.tokens)+len(want.greedy))
+			m := direct(t, d, set, loaded(t, want.checkpoint, d, set, 7), 7, len(want.tokens)+len(want.greedy))
 			logits, err := m.Logits(want.tokens, 0, true)
 			if err != nil {
 				t.Fatal(err)
 			}
+			logits = logits[len(logits)-len(want.logits):]
 			worst := worstDifference(logits, want.logits)
 			t.Logf("max |Δlogit| %.1e over %d logits", worst, len(logits))
 			if !(worst <= 2e-3) {
