@@ -4,13 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"os"
 	"slices"
 
 	"github.com/atlas-inference/atlas/atlasrt/internal/instance"
-	"github.com/atlas-inference/atlas/internal/table"
+	"github.com/atlas-inference/atlas/atlasrt/internal/weights"
 )
 
 // inspectCommand lists what a model reads from a checkpoint and how each tensor is kept, and sums up what the checkpoint is.
@@ -44,9 +43,9 @@ func (c *inspectCommand) Run() error {
 	if unserved == nil {
 		s.serve(p)
 		s.note(slices.Concat(p.Assumed(), p.Unread(), p.Quantised()))
-		if err := printTensors(os.Stdout, s.tensors, c.All); err != nil {
-			return err
-		}
+	}
+	if err := c.describe(target, checkpoint, p); err != nil && unserved == nil {
+		return err // else unserved says why
 	}
 	text, err := c.text(c.modelFlags, checkpoint, slog.Default())
 	if err != nil { // tensors alone can be described, too
@@ -65,18 +64,19 @@ func (c *inspectCommand) Run() error {
 	return errors.Join(s.table.Print(os.Stdout), unreadable, unserved)
 }
 
-// printTensors lists what is read, as many layers and experts in one line as are alike.
-func printTensors(w io.Writer, tensors []readTensor, all bool) error {
-	if !all {
-		t := table.New("tensor", "shape", "stored", "kept", "\ttensors")
-		for _, g := range collapse(tensors) {
-			t.Row(g.name(), g.Shape, g.Stored, g.Kept, fmt.Sprint(len(g.numbers)))
-		}
-		return t.Print(w)
+// describe prints what a model reads from a checkpoint, also where it cannot be served and p is nil.
+func (c *inspectCommand) describe(target *instance.Target, checkpoint weights.Checkpoint, p *instance.Prepared) error {
+	counter, err := instance.Wants(target, checkpoint)
+	if err != nil {
+		return err
 	}
-	t := table.New("tensor", "shape", "stored", "kept")
-	for _, x := range tensors {
-		t.Row(x.Name, x.Shape, x.Stored, x.Kept)
+	matrices, err := describeMatrices(target, counter, p)
+	if err != nil {
+		return err
 	}
-	return t.Print(w)
+	if err := printTensors(os.Stdout, tensorTitles, describeTensors(checkpoint, counter), c.All, wholly); err != nil {
+		return err
+	}
+	fmt.Println()
+	return printTensors(os.Stdout, matrixTitles, matrices, c.All, layersBelow)
 }

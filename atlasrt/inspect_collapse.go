@@ -7,25 +7,28 @@ import (
 	"strings"
 )
 
-// readTensor is a tensor that a model reads, as it is shown.
-type readTensor struct{ Name, Shape, Stored, Kept string }
+// entry is a line of a table about tensors.
+type entry struct {
+	Name  string
+	Cells []string
+}
 
 // tensorGroup is tensors that differ in numbers of their names alone. The numbers are a full product: of layers, or of layers and experts.
 type tensorGroup struct {
-	readTensor
+	entry
 	parts   []string // of the name, between its numbers
 	numbers [][]int  // of each tensor, one for each gap between parts
 }
 
 // collapse groups tensors in the order in which they first come.
-func collapse(tensors []readTensor) []tensorGroup {
+func collapse(tensors []entry) []tensorGroup {
 	var order []string
 	groups := map[string]*tensorGroup{}
 	for _, t := range tensors {
 		parts, numbers := splitNumbers(t.Name)
-		key := fmt.Sprintf("%q", append([]string{t.Shape, t.Stored, t.Kept}, parts...))
+		key := fmt.Sprintf("%q", slices.Concat(t.Cells, parts))
 		if groups[key] == nil {
-			groups[key] = &tensorGroup{readTensor: t, parts: parts}
+			groups[key] = &tensorGroup{entry: t, parts: parts}
 			order = append(order, key)
 		}
 		groups[key].numbers = append(groups[key].numbers, numbers)
@@ -64,7 +67,7 @@ func (g *tensorGroup) products() []tensorGroup {
 	}
 	var out []tensorGroup
 	for _, first := range g.values(0) {
-		part := tensorGroup{readTensor: g.readTensor, parts: slices.Clone(g.parts)}
+		part := tensorGroup{entry: g.entry, parts: slices.Clone(g.parts)}
 		part.parts = append([]string{g.parts[0] + strconv.Itoa(first) + g.parts[1]}, g.parts[2:]...)
 		for _, numbers := range g.numbers {
 			if numbers[0] == first {

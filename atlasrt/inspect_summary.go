@@ -18,8 +18,7 @@ import (
 // summary says in a few lines what a checkpoint is.
 type summary struct {
 	checkpoint weights.Checkpoint
-	names      []string     // of all tensors
-	tensors    []readTensor // that a model reads
+	names      []string // of all tensors
 	table      *table.Table
 }
 
@@ -64,11 +63,9 @@ func (s *summary) serve(p *instance.Prepared) {
 	for _, want := range p.Counter.Wants {
 		info, ok := s.checkpoint.Info(want.Name)
 		read[want.Name] = true
-		kept := p.Counter.Kept(want.Name)
-		s.tensors = append(s.tensors, readTensor{want.Name, fmt.Sprint(want.Shape), info.Type.String(), kept})
 		if ok && !isScale(want.Name) {
 			n := info.Elements()
-			if kept == "nvfp4" && info.Type == tensor.U8 { // two in a byte
+			if p.Counter.Kept(want.Name) == "nvfp4" && info.Type == tensor.U8 { // two in a byte
 				n *= 2
 			}
 			parameters += n
@@ -120,23 +117,26 @@ func isScale(name string) bool {
 	return strings.HasSuffix(last, "_scale") || strings.HasSuffix(last, "_scale_inv") || strings.HasSuffix(last, "_scale_2")
 }
 
-// layers says how many layers keep something, and what of which kind.
+// layers says how many layers keep something, and what of which kind. Their numbers count those that do.
 func layers(p *instance.Prepared) string {
-	attention, recurrent := 0, 0
-	for _, kept := range p.Layout.Memory {
+	var attention, recurrent []int
+	for i, kept := range p.Layout.Memory {
 		if kept.Kind == model.PerToken {
-			attention++
+			attention = append(attention, i)
 		} else {
-			recurrent++
+			recurrent = append(recurrent, i)
 		}
 	}
-	switch {
-	case attention+recurrent == 0:
+	switch all := len(p.Layout.Memory); {
+	case all == 0:
 		return "none"
-	case recurrent == 0:
-		return fmt.Sprintf("%d of attention", attention)
+	case len(recurrent) == 0:
+		return fmt.Sprintf("%d of attention", all)
+	case len(attention) == 0:
+		return fmt.Sprintf("%d with a state", all)
+	default:
+		return fmt.Sprintf("%d: %d of attention (%s), %d with a state (%s)", all, len(attention), ranges(attention), len(recurrent), ranges(recurrent))
 	}
-	return fmt.Sprintf("%d: %d of attention, %d with a state", attention+recurrent, attention, recurrent)
 }
 
 // speak adds how the model reads and writes.

@@ -4,37 +4,40 @@ import (
 	"bytes"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/atlas-inference/atlas/atlasrt/internal/engine"
+	"github.com/atlas-inference/atlas/atlasrt/bundle"
 	"github.com/atlas-inference/atlas/atlasrt/internal/instance"
 	"github.com/atlas-inference/atlas/atlasrt/internal/weights"
 	"github.com/atlas-inference/atlas/atlasrt/op"
+	"github.com/atlas-inference/atlas/internal/testdata"
 )
 
 // What is collapsed is exactly what is there, in the order in which it comes.
 func TestCollapse(t *testing.T) {
-	layer := func(i int, stored string) readTensor {
-		return readTensor{fmt.Sprintf("model.layers.%d.up.weight", i), "[2 2]", stored, "q4_1"}
+	layer := func(i int, stored string) entry {
+		return entry{fmt.Sprintf("model.layers.%d.up.weight", i), []string{stored}}
 	}
-	expert := func(l, e int) readTensor {
-		return readTensor{fmt.Sprintf("layers.%d.experts.%d.w", l, e), "[1]", "F32", "f32"}
+	expert := func(l, e int) entry {
+		return entry{Name: fmt.Sprintf("layers.%d.experts.%d.w", l, e)}
 	}
 	cases := []struct {
 		what    string
-		tensors []readTensor
+		tensors []entry
 		want    string
 	}{
 		{"nothing", nil, ""},
-		{"no layers", []readTensor{{"a.weight", "[1]", "F32", "f32"}, {"b", "[1]", "F32", "f32"}}, "a.weight 1, b 1"},
-		{"layers", []readTensor{layer(0, "Q4_1"), layer(1, "Q4_1"), layer(2, "Q4_1")}, "model.layers.{0…2}.up.weight 3"},
-		{"in any order", []readTensor{layer(2, "Q4_1"), layer(0, "Q4_1"), layer(1, "Q4_1")}, "model.layers.{0…2}.up.weight 3"},
-		{"with gaps", []readTensor{layer(0, "Q4_1"), layer(1, "Q4_1"), layer(3, "Q4_1"), layer(5, "Q4_1"), layer(6, "Q4_1"), layer(7, "Q4_1")}, "model.layers.{0, 1, 3, 5…7}.up.weight 6"},
-		{"stored in two ways", []readTensor{layer(0, "Q4_1"), layer(1, "Q6_K"), layer(2, "Q4_1")}, "model.layers.{0, 2}.up.weight 2, model.layers.1.up.weight 1"},
-		{"experts", []readTensor{expert(0, 0), expert(0, 1), expert(1, 0), expert(1, 1)}, "layers.{0, 1}.experts.{0, 1}.w 4"},
-		{"experts that lack one", []readTensor{expert(0, 0), expert(0, 1), expert(1, 0)}, "layers.0.experts.{0, 1}.w 2, layers.1.experts.0.w 1"},
-		{"numbers that are none", []readTensor{{"a.01.b", "", "", ""}, {"a.1x.b", "", "", ""}, {"a.-1.b", "", "", ""}}, "a.01.b 1, a.1x.b 1, a.-1.b 1"},
+		{"no layers", []entry{{Name: "a.weight"}, {Name: "b"}}, "a.weight 1, b 1"},
+		{"layers", []entry{layer(0, "Q4_1"), layer(1, "Q4_1"), layer(2, "Q4_1")}, "model.layers.{0…2}.up.weight 3"},
+		{"in any order", []entry{layer(2, "Q4_1"), layer(0, "Q4_1"), layer(1, "Q4_1")}, "model.layers.{0…2}.up.weight 3"},
+		{"with gaps", []entry{layer(0, "Q4_1"), layer(1, "Q4_1"), layer(3, "Q4_1"), layer(5, "Q4_1"), layer(6, "Q4_1"), layer(7, "Q4_1")}, "model.layers.{0, 1, 3, 5…7}.up.weight 6"},
+		{"stored in two ways", []entry{layer(0, "Q4_1"), layer(1, "Q6_K"), layer(2, "Q4_1")}, "model.layers.{0, 2}.up.weight 2, model.layers.1.up.weight 1"},
+		{"experts", []entry{expert(0, 0), expert(0, 1), expert(1, 0), expert(1, 1)}, "layers.{0, 1}.experts.{0, 1}.w 4"},
+		{"experts that lack one", []entry{expert(0, 0), expert(0, 1), expert(1, 0)}, "layers.0.experts.{0, 1}.w 2, layers.1.experts.0.w 1"},
+		{"numbers that are none", []entry{{Name: "a.01.b"}, {Name: "a.1x.b"}, {Name: "a.-1.b"}}, "a.01.b 1, a.1x.b 1, a.-1.b 1"},
 	}
 	for _, c := range cases {
 		var got []string
@@ -87,8 +90,78 @@ func TestSummary(t *testing.T) {
 	}
 	for all, lines := range map[bool]int{true: 1 + 3 + 3*9, false: 1 + 3 + 9} {
 		tensors.Reset()
-		if err := printTensors(&tensors, s.tensors, all); err != nil || strings.Count(tensors.String(), "\n") != lines {
+		if err := printTensors(&tensors, tensorTitles, describeTensors(checkpoint, p.Counter), all, wholly); err != nil || strings.Count(tensors.String(), "\n") != lines {
 			t.Errorf("all %v: got %d lines, %v, want %d:\n%s", all, strings.Count(tensors.String(), "\n"), err, lines, &tensors)
 		}
 	}
+}
+
+// Each matrix says how it is stored, by which rule, where its scales are and what reads it, also where no kernel does.
+func TestMatricesOfGoldens(t *testing.T) {
+	cases := []struct {
+		golden, hardware string
+		want             []string // lines, their cells joined by |; of the kernels a part of their names
+		served           bool
+	}{
+		{"qwen3_moe-nvfp4-modelopt", "h200", []string{
+			"embed_tokens|BF16||embedding|1",
+			"self_attn.q_proj\nof layers 0…3|nvfp4\nby quant_algo NVFP4|weight_scale\nweight_scale_2|linear_nvfp4|4",
+			"mlp.gate\nof layers 0, 2, 3|BF16||linear_bf16|3",
+			"mlp.experts.{0…7}.up_proj\nof layers 0, 2, 3|nvfp4\nby quant_algo NVFP4|weight_scale\nweight_scale_2|expert_up_nvfp4|24",
+			"lm_head|BF16\nby ignore \"lm_head\"||logits_bf16|1",
+		}, true},
+		{"qwen3-nvfp4-ct", "h200", []string{
+			"self_attn.o_proj\nof layers 0…3|nvfp4\nby config_groups.group_0 \"Linear\"|weight_scale\nweight_global_scale|linear_nvfp4|4",
+		}, true},
+		{"llama-fp8-block", "h200", []string{"mlp.up_proj\nof layers 0…3|fp8 of blocks\nby quant_method fp8|weight_scale_inv|linear_f8block|4"}, true},
+		{"llama-fp8-block", "", []string{"mlp.up_proj\nof layers 0…3|fp8 of blocks\nby quant_method fp8|weight_scale_inv|none|4"}, false},
+	}
+	for _, c := range cases {
+		checkpoint, err := weights.Open(testdata.Shared(t, "golden/"+c.golden))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer checkpoint.Close()
+		target := onOracle(op.F32)
+		if c.hardware == "" {
+			target.Set = withoutF8Blocks{target.Set}
+		} else if target, err = (instance.Hardware{Bundles: bundles(), Name: c.hardware}).Ask(); err != nil {
+			t.Fatal(err)
+		}
+		p, err := instance.Prepare(target, checkpoint, instance.Sizes{KVType: op.F32, Memory: 1 << 30})
+		if (err == nil) != c.served {
+			t.Fatalf("%s: %v", c.golden, err)
+		}
+		counter, err := instance.Wants(target, checkpoint)
+		if err != nil {
+			t.Fatal(err)
+		}
+		matrices, err := describeMatrices(target, counter, p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var lines [][]string
+		for _, g := range collapse(matrices) {
+			lines = append(lines, slices.Concat([]string{layersBelow(g.name())}, g.Cells, []string{fmt.Sprint(len(g.numbers))}))
+		}
+		for _, text := range c.want {
+			want := strings.Split(text, "|")
+			const kernels = 3
+			if !slices.ContainsFunc(lines, func(line []string) bool {
+				return slices.Equal(line[:kernels], want[:kernels]) && strings.Contains(line[kernels], want[kernels]) && line[kernels+1] == want[kernels+1]
+			}) {
+				t.Errorf("%s on %s: no line %q in:\n%q", c.golden, c.hardware, text, lines)
+			}
+		}
+	}
+}
+
+// withoutF8Blocks is a set that has no kernels for FP8 with scales of blocks.
+type withoutF8Blocks struct{ bundle.Set }
+
+func (s withoutF8Blocks) PackedBytes(scheme op.Scheme, rows, cols int32) int64 {
+	if scheme == op.SchemeF8Block {
+		return 0
+	}
+	return s.Set.PackedBytes(scheme, rows, cols)
 }

@@ -44,9 +44,11 @@ func TestTablesFit(t *testing.T) {
 		}},
 		{"list of nothing", func(w io.Writer) error { return printModels(w, nil, long) }},
 		{"inspect", func(w io.Writer) error {
-			return printTensors(w, []readTensor{{long + ".1.a", long, long, long}, {long + ".3.a", long, long, long}}, false)
+			return printTensors(w, matrixTitles, []entry{{long + ".1.a", []string{long, long, long}}, {long + ".3.a", []string{long, long, long}}}, false, layersBelow)
 		}},
-		{"inspect --all", func(w io.Writer) error { return printTensors(w, []readTensor{{long, long, long, long}}, true) }},
+		{"inspect --all", func(w io.Writer) error {
+			return printTensors(w, tensorTitles, []entry{{long, []string{long, long, long}}}, true, wholly)
+		}},
 		{"--print-config", func(w io.Writer) error {
 			_, context, err := parseLine(t, "serve", "--model", long, "--hosts", long, "--kernels", t.TempDir())
 			if err != nil {

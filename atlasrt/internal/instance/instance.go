@@ -48,6 +48,24 @@ type Prepared struct {
 
 // Prepare measures a model on a target. What is missing or does not fit is one error.
 func Prepare(t *Target, c weights.Checkpoint, s Sizes) (*Prepared, error) {
+	p, err := counted(t, c, s)
+	if err != nil {
+		return nil, err
+	}
+	if err := errors.Join(p.Counter.Err(), weights.Check(c, p.Counter.Wants), leaveOut(c, p.Counter.Wants)); err != nil {
+		return nil, fmt.Errorf("%s: %w", t.Bundle.Hardware, err)
+	}
+	p.Layout = p.counted.Layout()
+	fill(&p.Sizes.MaxSequences, min(engine.DefaultSequences, p.Sizes.MaxBatchTokens))
+	fill(&p.Sizes.MaxContext, min(int(p.Layout.MaxContext), defaultContext))
+	if err := p.bound(); err != nil {
+		return nil, err
+	}
+	return p, p.measure()
+}
+
+// counted constructs a model over a counter.
+func counted(t *Target, c weights.Checkpoint, s Sizes) (*Prepared, error) {
 	construct, err := family(c.Config())
 	if err != nil {
 		return nil, err
@@ -61,16 +79,16 @@ func Prepare(t *Target, c weights.Checkpoint, s Sizes) (*Prepared, error) {
 	fill(&p.Sizes.MaxBatchTokens, engine.DefaultBatchTokens)
 	p.tap = &ops.Tap{Set: t.Set}
 	p.counted = construct(p.tap, p.Counter, p.limits())
-	if err := errors.Join(p.Counter.Err(), weights.Check(c, p.Counter.Wants), leaveOut(c, p.Counter.Wants)); err != nil {
-		return nil, fmt.Errorf("%s: %w", t.Bundle.Hardware, err)
-	}
-	p.Layout = p.counted.Layout()
-	fill(&p.Sizes.MaxSequences, min(engine.DefaultSequences, p.Sizes.MaxBatchTokens))
-	fill(&p.Sizes.MaxContext, min(int(p.Layout.MaxContext), defaultContext))
-	if err := p.bound(); err != nil {
+	return p, nil
+}
+
+// Wants finds what a model reads from a checkpoint, also where it cannot be served. The error is that of the settings.
+func Wants(t *Target, c weights.Checkpoint) (*load.Counter, error) {
+	p, err := counted(t, c, Sizes{})
+	if err != nil {
 		return nil, err
 	}
-	return p, p.measure()
+	return p.Counter, nil
 }
 
 // defaultContext bounds the context that is planned for where nobody asks for one.

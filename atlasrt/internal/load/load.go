@@ -108,6 +108,12 @@ func (c *Counter) Has(name string) bool {
 	return ok
 }
 
+// Storage is how the checkpoint keeps the matrix or vector of a name.
+func (c *Counter) Storage(name string) Storage {
+	s, _ := c.stored(name)
+	return s
+}
+
 // Scheme implements model.Source.
 func (c *Counter) Scheme(name string) op.Scheme {
 	scheme, _ := formOf(c.stored, name)
@@ -194,7 +200,7 @@ func (c *Counter) part(p model.Part, cols int64) {
 		if s.converts() {
 			c.converted[conversion{s.Type, s.Scheme}]++
 		}
-		if stored, said := s.form(), s.Rule.Form; ok && said != quant.Unknown && (stored == quant.Plain) != (said == quant.Plain) && stored != quant.Unknown {
+		if stored, said := s.Form(), s.Rule.Form; ok && said != quant.Unknown && (stored == quant.Plain) != (said == quant.Plain) && stored != quant.Unknown {
 			c.otherwise = more(c.otherwise, p.Name, fmt.Sprintf("is stored as %v and said to be %v: what is stored counts", stored, s.Rule))
 		}
 	}

@@ -120,7 +120,7 @@ func (f finder) guess(linear string, w weights.Info, rule quant.Rule) string {
 // contradiction says where the tensors of a matrix and what is said of it cannot both be right; "" where they can. That a list leaves out a
 // matrix, or names one too many, changes no weight: the tensors count.
 func (f finder) contradiction(linear string, s Storage) string {
-	stored, said := s.form(), s.Rule.Form
+	stored, said := s.Form(), s.Rule.Form
 	switch {
 	case stored == quant.Plain && len(s.Shape) > 1:
 		for _, suffix := range []string{".weight_scale", ".weight_scale_inv", ".weight_scale_2", ".weight_packed", ".weight_global_scale"} {

@@ -66,8 +66,11 @@ func (s Storage) Scales() []weights.Info {
 	return slices.DeleteFunc([]weights.Info{s.blocks, s.factor}, func(i weights.Info) bool { return i.Name == "" })
 }
 
-// form is how the tensors say that it is stored.
-func (s Storage) form() quant.Form {
+// Problem says why it cannot be served; "" where it can.
+func (s Storage) Problem() string { return s.problem }
+
+// Form is how the tensors say that it is stored.
+func (s Storage) Form() quant.Form {
 	switch s.Scheme {
 	case op.SchemeF8:
 		return quant.FP8
@@ -114,7 +117,7 @@ func (f finder) find(name string) (Storage, bool) {
 	if ok && named && s.problem == "" {
 		s.problem = f.contradiction(linear, s)
 	}
-	if f.unreadable != nil && s.form() != quant.Plain {
+	if f.unreadable != nil && s.Form() != quant.Plain {
 		s.problem = "is quantised in a way that cannot be read: " + f.unreadable.Error()
 	}
 	return s, ok

@@ -36,7 +36,7 @@ func (f Form) String() string { return formNames[f] }
 
 // Rule is what is said of one module.
 type Rule struct {
-	Form  Form
+	Form  Form   // of its weights
 	Group int    // columns that share a scale; 0: nothing is said
 	Block [2]int // rows and columns that share a scale, for FP8Blocks; zeros: nothing is said
 	By    string // the part of the configuration that says so, such as `ignore "lm_head"`; "" where nothing does
