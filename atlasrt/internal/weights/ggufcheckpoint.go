@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"github.com/atlas-inference/atlas/atlasrt/internal/weights/gguf"
-	"github.com/atlas-inference/atlas/atlasrt/internal/weights/mapping"
 )
 
 // ggufCheckpoint shows a GGUF file as HuggingFace's tensors.
@@ -66,12 +65,7 @@ func newGGUF(file *gguf.File) (*ggufCheckpoint, error) {
 	if err != nil {
 		return nil, err
 	}
-	var heads pairedHeads
-	if arch.pairedRows {
-		read := config.Fresh()
-		heads = pairedHeads{query: read.Int("num_attention_heads"), key: read.Int("num_key_value_heads")}
-	}
-	places, err := hfNames(file, heads)
+	places, err := hfNames(file, arch, readSizes(config.Fresh()))
 	if err != nil {
 		return nil, err
 	}
@@ -79,19 +73,34 @@ func newGGUF(file *gguf.File) (*ggufCheckpoint, error) {
 	return &ggufCheckpoint{file: file, config: config, places: places, notes: append(vocabularyNotes(file), notes...), generation: generation}, nil
 }
 
+// readSizes reads what rows are told apart by; what the architecture does not have is 0.
+func readSizes(c *Config) sizes {
+	return sizes{
+		layers: c.IntOr("num_hidden_layers", 0), queries: c.IntOr("num_attention_heads", 0), keys: c.IntOr("num_key_value_heads", 0), head: c.IntOr("head_dim", 0),
+		linear: linearSizes{
+			keyHeads: c.IntOr("linear_num_key_heads", 0), valueHeads: c.IntOr("linear_num_value_heads", 0),
+			keyDim: c.IntOr("linear_key_head_dim", 0), valueDim: c.IntOr("linear_value_head_dim", 0),
+		},
+	}
+}
+
 func (c *ggufCheckpoint) Config() *Config { return c.config.Fresh() }
 
 func (c *ggufCheckpoint) Info(name string) (Info, bool) {
-	t, _, ok := c.find(name)
-	return t.Info, ok
-}
-
-// find gives the stored tensor under its HuggingFace name, rows as they are in the file.
-func (c *ggufCheckpoint) find(name string) (Tensor, place, bool) {
 	p, ok := c.places[name]
 	if !ok {
-		return Tensor{}, p, false
+		return Info{}, false
 	}
+	t, _ := c.file.Tensor(p.name)
+	return Info{Name: name, Type: t.Type, Shape: p.shape}, true
+}
+
+func (c *ggufCheckpoint) Tensor(name string) (Tensor, error) {
+	p, ok := c.places[name]
+	if !ok {
+		return Tensor{}, fmt.Errorf("%s: %w", name, ErrMissing)
+	}
+	c.used.Mark(name)
 	t, _ := c.file.Tensor(p.name)
 	t.Name = name
 	if p.expert >= 0 {
@@ -99,52 +108,25 @@ func (c *ggufCheckpoint) find(name string) (Tensor, place, bool) {
 		t.Data = t.Data[p.expert*each : (p.expert+1)*each : (p.expert+1)*each]
 		t.Shape = t.Shape[1:]
 	}
-	return t, p, true
-}
-
-func (c *ggufCheckpoint) Tensor(name string) (Tensor, error) {
-	t, p, ok := c.find(name)
-	if !ok {
-		return Tensor{}, fmt.Errorf("%s: %w", name, ErrMissing)
+	var rows []byte
+	var err error
+	switch {
+	case p.rows != nil && inOneStretch(p.rows, t.Shape):
+		t.Data = stretch(t, p.rows[0])
+	case p.rows != nil:
+		rows, err = gather(t, p.rows)
+	case p.heads != 0:
+		rows, err = unpermute(t, p.heads)
 	}
-	c.used.Mark(name)
-	if p.heads == 0 {
-		return t, nil
-	}
-	rows, err := unpermute(t, p.heads)
 	if err != nil {
 		return Tensor{}, err
 	}
-	c.file.Release(t)
-	t.Data = rows
+	if rows != nil {
+		c.file.Release(t)
+		t.Data = rows
+	}
+	t.Shape = p.shape
 	return t, nil
-}
-
-// unpermute puts the rows of a Q or K projection, weight or bias, into HuggingFace's order. GGUF files of the llama
-// architecture hold the two halves of a head interleaved, so that rotary pairs are neighbours: row 2i+s of a head is row
-// s·half+i of HuggingFace's. Whole rows move, so blocks stay as they are.
-func unpermute(t Tensor, heads int) ([]byte, error) {
-	rows := 0
-	if len(t.Shape) > 0 {
-		rows = int(t.Shape[0])
-	}
-	if rows == 0 || rows%(2*heads) != 0 {
-		return nil, fmt.Errorf("tensor %v: its rows are not divided into pairs by %d heads", t.Info, heads)
-	}
-	head, row := rows/heads, len(t.Data)/rows
-	out := make([]byte, len(t.Data))
-	err := mapping.Guard(func() error {
-		for to := range rows {
-			inHead := to % head
-			from := to - inHead + inHead%(head/2)*2 + inHead/(head/2)
-			copy(out[to*row:(to+1)*row], t.Data[from*row:])
-		}
-		return nil
-	})
-	if err != nil {
-		return nil, fmt.Errorf("tensor %v: %w", t.Info, err)
-	}
-	return out, nil
 }
 
 func (c *ggufCheckpoint) Unused() []string { return c.used.Unused(slices.Collect(maps.Keys(c.places))) }

@@ -4,7 +4,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/atlas-inference/atlas/atlasrt/internal/weights/gguf"
 )
@@ -14,6 +17,8 @@ type architecture struct {
 	modelType, class string
 	pairedRows       bool // Q and K rows are stored so that rotary pairs are neighbours
 	experts          bool
+	hybrid           bool // most layers keep a state in place of keys and values
+	tiled            bool // value heads are tiled: value head h reads key head h modulo the key heads
 	windows          bool // attention.sliding_window counts, for all layers; llama.cpp reads it for none of the others
 }
 
@@ -23,6 +28,10 @@ var architectures = map[string]architecture{
 	"qwen2":    {modelType: "qwen2", class: "Qwen2ForCausalLM"},
 	"qwen3":    {modelType: "qwen3", class: "Qwen3ForCausalLM"},
 	"qwen3moe": {modelType: "qwen3_moe", class: "Qwen3MoeForCausalLM", experts: true},
+
+	"qwen3next": {modelType: "qwen3_next", class: "Qwen3NextForCausalLM", experts: true, hybrid: true},
+	"qwen35":    {modelType: "qwen3_5_text", class: "Qwen3_5ForCausalLM", hybrid: true, tiled: true},
+	"qwen35moe": {modelType: "qwen3_5_moe_text", class: "Qwen3_5MoeForCausalLM", experts: true, hybrid: true, tiled: true},
 }
 
 // translator turns GGUF's keys into those of config.json and keeps every error. What a class of transformers would default
@@ -44,7 +53,7 @@ func translate(file *gguf.File) (*Config, architecture, error) {
 	}
 	arch, ok := architectures[name]
 	if !ok {
-		return nil, arch, fmt.Errorf("GGUF architecture %.40q is not supported: use llama, mistral, qwen2, qwen3 or qwen3moe, or the HuggingFace checkpoint", name)
+		return nil, arch, fmt.Errorf("GGUF architecture %.40q is not supported: use one of %s, or the HuggingFace checkpoint", name, strings.Join(slices.Sorted(maps.Keys(architectures)), ", "))
 	}
 	t := &translator{file: file, arch: arch, prefix: name + ".", values: map[string]any{
 		"model_type":    arch.modelType,
@@ -68,6 +77,9 @@ func translate(file *gguf.File) (*Config, architecture, error) {
 		if on, err := file.Bool(t.prefix + "expert_weights_norm"); t.present(err) {
 			t.values["norm_topk_prob"] = on
 		}
+	}
+	if arch.hybrid {
+		t.hybrid()
 	}
 	t.fromTensors()
 	t.token("bos_token_id", "tokenizer.ggml.bos_token_id")

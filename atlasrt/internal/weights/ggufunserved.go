@@ -39,9 +39,15 @@ var unservedKeys = []struct {
 	{"nextn_predict_layers", nil},
 }
 
+// hybridKeys are those of unservedKeys that hybrid architectures read.
+var hybridKeys = []string{"expert_shared_feed_forward_length", "nextn_predict_layers"}
+
 // refuseUnserved refuses files whose metadata ask for what no model here does.
 func (t *translator) refuseUnserved() {
 	for _, unserved := range unservedKeys {
+		if t.arch.hybrid && slices.Contains(hybridKeys, unserved.key) {
+			continue
+		}
 		value, neutral := t.value(unserved.key), append([]float64{0}, unserved.neutral...)
 		if slices.ContainsFunc(neutral, func(n float64) bool { return n == value }) {
 			continue

@@ -51,6 +51,8 @@ func (k kind) integer() bool {
 	return k < kindFloat32 || k == kindUint64 || k == kindInt64
 }
 
+func (k kind) boolean() bool { return k.integer() || k == kindBool }
+
 func (k kind) number() bool { return k.integer() || k == kindFloat32 || k == kindFloat64 }
 
 // value is a checked value whose bytes are still in the mapping. For an array, kind is that of its elements.
@@ -177,16 +179,7 @@ func (m Metadata) IsFloat32(key string) bool {
 
 // Bool reads a bool, or an integer that is 0 or 1.
 func (m Metadata) Bool(key string) (bool, error) {
-	return scalar(m, key, "a bool", func(k kind) bool { return k == kindBool || k.integer() }, func(v value, i int) (bool, error) {
-		if v.kind == kindBool {
-			return v.bytes[i] != 0, nil
-		}
-		n, err := integerAt(v, i)
-		if err == nil && n != 0 && n != 1 {
-			err = fmt.Errorf("%d is neither 0 nor 1, wanted a bool", n)
-		}
-		return n == 1, err
-	})
+	return scalar(m, key, "a bool", kind.boolean, boolAt)
 }
 
 // String reads a string. It need not be UTF-8.
@@ -218,6 +211,11 @@ func (m Metadata) Strings(key string) ([]string, error) {
 // Ints reads an array of integers of any width.
 func (m Metadata) Ints(key string) ([]int64, error) {
 	return array(m, key, "an array of integers", kind.integer, integerAt)
+}
+
+// Bools reads an array of bools, or of integers that are 0 or 1.
+func (m Metadata) Bools(key string) ([]bool, error) {
+	return array(m, key, "an array of bools", kind.boolean, boolAt)
 }
 
 // Floats reads an array of numbers, rounded to float32. Infinities and NaN are refused.
@@ -306,6 +304,17 @@ func integerAt(v value, i int) (int64, error) {
 		return 0, fmt.Errorf("%d does not fit into 63 bits", n)
 	}
 	return int64(n), nil
+}
+
+func boolAt(v value, i int) (bool, error) {
+	if v.kind == kindBool {
+		return v.bytes[i] != 0, nil
+	}
+	n, err := integerAt(v, i)
+	if err == nil && n != 0 && n != 1 {
+		err = fmt.Errorf("%d is neither 0 nor 1, wanted a bool", n)
+	}
+	return n == 1, err
 }
 
 func numberAt(v value, i int) (float64, error) {
