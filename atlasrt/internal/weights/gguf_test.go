@@ -7,10 +7,10 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
+	"github.com/atlas-inference/atlas/atlasrt/internal/weights/gguf/gguftest"
 	"github.com/atlas-inference/atlas/atlasrt/internal/weights/tensor"
 	"github.com/atlas-inference/atlas/internal/testdata"
 )
@@ -21,63 +21,19 @@ type ggufTensor struct {
 	shape []int64 // row-major
 }
 
-// writeGGUF writes a file with these keys: uint32 for an int, float32, bool, string, []string, []float32, []int32.
+// writeGGUF writes a file with these keys.
 func writeGGUF(t testing.TB, keys map[string]any, tensors ...ggufTensor) string {
 	t.Helper()
-	le := binary.LittleEndian
-	text := func(b []byte, s string) []byte { return append(le.AppendUint64(b, uint64(len(s))), s...) }
-	b := le.AppendUint64(le.AppendUint64(le.AppendUint32([]byte("GGUF"), 3), uint64(len(tensors))), uint64(len(keys)))
-	list := func(kind uint32, n int) []byte {
-		return le.AppendUint64(le.AppendUint32(le.AppendUint32(b, 9), kind), uint64(n))
-	}
-	for _, key := range slices.Sorted(maps.Keys(keys)) {
-		b = text(b, key)
-		switch v := keys[key].(type) {
-		case int:
-			b = le.AppendUint32(le.AppendUint32(b, 4), uint32(v))
-		case float32:
-			b = le.AppendUint32(le.AppendUint32(b, 6), math.Float32bits(v))
-		case bool:
-			b = append(le.AppendUint32(b, 7), map[bool]byte{true: 1}[v])
-		case string:
-			b = text(le.AppendUint32(b, 8), v)
-		case []string:
-			b = list(8, len(v))
-			for _, s := range v {
-				b = text(b, s)
-			}
-		case []float32:
-			b = list(6, len(v))
-			for _, f := range v {
-				b = le.AppendUint32(b, math.Float32bits(f))
-			}
-		case []int32:
-			b = list(5, len(v))
-			for _, n := range v {
-				b = le.AppendUint32(b, uint32(n))
-			}
-		default:
-			t.Fatalf("key %s: %T", key, v)
-		}
-	}
-	var data []byte
+	var all []tensor.Tensor
 	for _, x := range tensors {
-		b = le.AppendUint32(text(b, x.name), uint32(len(x.shape)))
-		for _, d := range slices.Backward(x.shape) {
-			b = le.AppendUint64(b, uint64(d))
+		info := Info{Name: x.name, Type: tensor.F32, Shape: x.shape}
+		values := make([]float32, info.Elements())
+		for i := range values {
+			values[i] = float32(i)
 		}
-		b = le.AppendUint64(le.AppendUint32(b, 0), uint64(len(data)))
-		for i := range (Info{Shape: x.shape}).Elements() {
-			data = le.AppendUint32(data, math.Float32bits(float32(i)))
-		}
-		data = append(data, make([]byte, -len(data)&31)...)
+		all = append(all, Tensor{Info: info, Data: gguftest.Encode(t, values, tensor.F32)})
 	}
-	b = append(b, make([]byte, -len(b)&31)...)
-	path := filepath.Join(t.TempDir(), "x.gguf")
-	if err := os.WriteFile(path, append(b, data...), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return path
+	return gguftest.Write(t, keys, all...)
 }
 
 func firstColumn(t *testing.T, c Checkpoint, name string) []float32 {
@@ -187,8 +143,10 @@ func TestGGUFOddTensors(t *testing.T) {
 func FuzzOpenGGUF(f *testing.F) {
 	for _, keys := range []map[string]any{llamaKeys, with(llamaKeys, map[string]any{"split.count": 1, "split.no": 0, "general.type": "model"}),
 		with(llamaKeys, map[string]any{"tokenizer.ggml.model": "llama", "tokenizer.ggml.tokens": []string{"a", ""}, "tokenizer.ggml.scores": []float32{0, -1},
-			"tokenizer.ggml.eos_token_ids": []int32{1, 7}, "tokenizer.ggml.bos_token_id": []int32{1}, "tokenizer.ggml.seperator_token_id": -1})} {
-		f.Add([]byte(text(f, writeGGUF(f, keys, embedding, ggufTensor{"blk.0.attn_q.weight", []int64{8, 8}}, ggufTensor{"blk.0.ffn_up_exps.weight", []int64{3, 4, 8}}))))
+			"tokenizer.ggml.eos_token_ids": []int32{1, 7}, "tokenizer.ggml.bos_token_id": []int32{1}, "tokenizer.ggml.seperator_token_id": -1}),
+		hybridMetadata("qwen3next", map[string]any{"attention.recurrent_layers": []bool{true, true, false}, "rope.dimension_sections": []int32{1, 0, 0, 0}})} {
+		f.Add([]byte(text(f, writeGGUF(f, keys, embedding, ggufTensor{"blk.0.attn_q.weight", []int64{8, 8}}, ggufTensor{"blk.0.ffn_up_exps.weight", []int64{3, 4, 8}},
+			ggufTensor{"blk.0.ssm_ba.weight", []int64{8, 1}}, ggufTensor{"blk.1.ffn_gate_up_exps.weight", []int64{2, 4, 1}}))))
 	}
 	f.Fuzz(func(t *testing.T, content []byte) {
 		path := filepath.Join(t.TempDir(), "x")

@@ -164,7 +164,7 @@ func (n *namer) split(whole place, parts ...namedRows) error {
 		p.rows = part.rows
 		count := 0
 		for _, r := range p.rows {
-			if len(p.shape) == 0 || r.every <= 0 || r.first < 0 || r.each <= 0 || int(p.shape[0])%r.every != 0 || p.shape[0] == 0 {
+			if len(p.shape) == 0 || r.every <= 0 || r.first < 0 || r.each <= 0 || r.each > r.every-r.first || int(p.shape[0])%r.every != 0 || p.shape[0] == 0 {
 				t, _ := n.file.Tensor(p.name)
 				return fmt.Errorf("tensor %v: its rows are not those that the metadata's heads have", t.Info)
 			}
