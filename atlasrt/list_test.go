@@ -27,7 +27,7 @@ func written(t *testing.T, folder string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := weights.Write(folder, madeUp(t, onOracle(op.F32), tinyLlama, stored), 1<<20); err != nil {
+	if err := weights.Write(folder, madeUp(t, onOracle(op.F32), tinyLlama, stored), weights.Layout{ShardBytes: 1 << 20}); err != nil {
 		t.Fatal(err)
 	}
 	return folder

@@ -26,11 +26,17 @@ CASES = [
     ("model.layers.0.input_layernorm.weight", "F32", [97]),
     ("model.layers.0.input_layernorm.weight", "BF16", [97]),
     ("model.layers.0.self_attn.q_proj.bias", "BF16", [97]),
+    ("model.layers.0.linear_attn.A_log", "F32", [97]),
+    ("model.layers.0.linear_attn.dt_bias", "F32", [97]),
+    ("model.layers.0.linear_attn.conv1d.weight", "BF16", [97, 1, 4]),
+    ("model.layers.0.linear_attn.out_proj.weight", "BF16", [64, 96]),
     ("model.layers.0.self_attn.o_proj.weight", "BF16", [64, 96]),
     ("model.layers.0.self_attn.o_proj.weight", "Q4_0", [64, 96]),
     ("large.weight", "BF16", [1024, 2048]),
     ("large.weight", "Q8_0", [3001, 4096]),
 ]
+# Vectors to which 1 is added when they are loaded.
+ADDED = [("model.layers.0.input_layernorm.weight", "F32", [97]), ("model.layers.0.self_attn.q_proj.bias", "F32", [97])]
 # Scales of a whole matrix: its name, how it is stored, its shape, the scale's suffix and shape, and k.
 SCALES = [
     ("model.layers.0.mlp.gate_proj.weight", "f8", [64, 96], "_scale", [], 0.6),
@@ -92,18 +98,22 @@ def blocks(kind, columns):
 
 
 def spread(name, columns):
-    return 64 * columns if name.endswith("o_proj.weight") else columns
+    return 64 * columns if name.endswith(("o_proj.weight", "out_proj.weight")) else columns
 
 
-def pattern(name, kind, shape):
+def pattern(name, kind, shape, added):
     """The units of a pattern, a row of bytes each."""
     columns = spread(name, shape[-1])
     if kind in ("BF16", "F16", "F32"):
         u = words(PERIOD).view(np.uint16).astype(np.int32)
-        a = math.sqrt(3 / columns) if len(shape) > 1 else 1 / 16
-        x = (2 * u - 65535).astype(np.float32) * np.float32(a / 65536)
+        a, offset = (math.sqrt(3 / columns), 0) if len(shape) > 1 else (1 / 16, 0)
         if len(shape) == 1 and "norm" in name:
-            x = np.float32(1) + x
+            offset = 1 - added
+        elif name.endswith("A_log"):
+            a = 1
+        elif name.endswith("dt_bias"):
+            a, offset = 2, -4
+        x = np.float32(offset) + (2 * u - 65535).astype(np.float32) * np.float32(a / 65536)
         return np.frombuffer(rounded(x, kind), np.uint8).reshape(PERIOD, -1)
     if kind in ("U8", "F8_E4M3"):
         raw = words(PERIOD).view(np.uint8).reshape(PERIOD, 8)
@@ -128,8 +138,8 @@ def pattern(name, kind, shape):
     return np.concatenate([*parts, codes], axis=1)
 
 
-def values(name, kind, shape):
-    units = pattern(name, kind, shape)
+def values(name, kind, shape, added=0):
+    units = pattern(name, kind, shape, added)
     n = math.prod(shape)
     size = n * {"BF16": 2, "F16": 2, "F32": 4}.get(kind, 1) if not kind.startswith("Q") else n // (256 if kind.endswith("K") else 32) * units.shape[1]
     needed = -(-size // units.shape[1])
@@ -145,6 +155,8 @@ def main():
 
     for name, kind, shape in CASES:
         record(name, kind, shape, values(name, kind, shape))
+    for name, kind, shape in ADDED:
+        record(name, kind, shape, values(name, kind, shape, 1), plus=1)
     for name, scheme, matrix, suffix, shape, k in SCALES:
         data = np.full(math.prod(shape), 1 / (k * math.sqrt(spread(name, matrix[-1]))), np.float32).tobytes()
         record(name + suffix, "F32", shape, data, scheme=scheme, matrix=name, matrixshape=matrix)

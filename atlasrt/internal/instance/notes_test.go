@@ -66,7 +66,7 @@ func noted(t *testing.T, config string, files map[string]string) (assumed, unrea
 	t.Helper()
 	made, _, _, _ := prepared(t, `"model_type": "qwen2"`)
 	folder := filepath.Join(t.TempDir(), "model")
-	if err := weights.Write(folder, made, 1<<30); err != nil {
+	if err := weights.Write(folder, made, weights.Layout{ShardBytes: 1 << 30}); err != nil {
 		t.Fatal(err)
 	}
 	files = maps.Clone(files)

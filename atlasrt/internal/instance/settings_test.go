@@ -51,7 +51,7 @@ func TestSettings(t *testing.T) {
 	for _, c := range cases {
 		checkpoint, construct, counter, target := prepared(t, c.config)
 		if *write != "" {
-			if err := weights.Write(filepath.Join(*write, c.name), checkpoint, 1<<30); err != nil {
+			if err := weights.Write(filepath.Join(*write, c.name), checkpoint, weights.Layout{ShardBytes: 1 << 30}); err != nil {
 				t.Fatal(err)
 			}
 			continue

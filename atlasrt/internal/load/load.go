@@ -228,7 +228,7 @@ func (c *Counter) Vector(parts ...model.Part) op.Ptr {
 			c.fail(p.Name, "%s", what)
 			continue
 		}
-		c.want(weights.Want{Name: p.Name, Shape: []int64{storedRows(p)}}, 0)
+		c.want(weights.Want{Name: p.Name, Shape: []int64{storedRows(p)}, Plus: p.Plus}, 0)
 	}
 	return c.place(n*op.F32.Bytes(), parts)
 }

@@ -45,7 +45,7 @@ func TestATruncatedFileIsNamed(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "made")
 	zeros := make([]float32, 128*256)
 	made := newMemory(t, "{}", bf16("k.weight", zeros, 128, 256), bf16("q.weight", zeros, 128, 256))
-	if err := weights.Write(folder, made, 1<<30); err != nil {
+	if err := weights.Write(folder, made, weights.Layout{ShardBytes: 1 << 30}); err != nil {
 		t.Fatal(err)
 	}
 	c, err := weights.Open(folder)

@@ -17,6 +17,7 @@ type Want struct {
 	Shape    []int64 // that it must have
 	Types    []Type  // those that will do; none: any
 	Optional bool    // nothing is said when it is missing
+	Plus     float32 // is added to its elements when they are loaded
 }
 
 // maxReported bounds the lines of an error: a checkpoint of another model lacks thousands of tensors.

@@ -10,15 +10,25 @@ import (
 	"github.com/atlas-inference/atlas/atlasrt/internal/weights/safetensors"
 )
 
-// Write stores a checkpoint of which no tensor was asked for yet in a new folder, as HuggingFace lays one out: safetensors files of
-// shardBytes or, where one tensor alone is larger, that tensor; their index; and config.json last, so that a folder without it is no
-// whole one. It holds one file in memory. What it wrote is gone when it fails.
-func Write(folder string, c Checkpoint, shardBytes int64) (err error) {
-	config, err := c.Config().JSON()
+// Layout is how a checkpoint is written.
+type Layout struct {
+	ShardBytes int64                    // of a file, or one tensor where that alone is larger
+	Config     *Config                  // config.json; nil: what the checkpoint's own reader has
+	Name       func(name string) string // what a tensor is called in the files; nil: as in the checkpoint
+}
+
+// Write stores a checkpoint of which no tensor was asked for yet in a new folder, as HuggingFace lays one out: safetensors files, their
+// index, and config.json last, so that a folder without it is no whole one. It holds a few tensors in memory. What it wrote is gone when it
+// fails.
+func Write(folder string, c Checkpoint, layout Layout) (err error) {
+	if layout.Config == nil {
+		layout.Config = c.Config()
+	}
+	config, err := layout.Config.JSON()
 	if err != nil {
 		return err
 	}
-	shards, err := divide(c, shardBytes)
+	shards, err := divide(c, layout.ShardBytes)
 	if err != nil {
 		return err
 	}
@@ -30,17 +40,30 @@ func Write(folder string, c Checkpoint, shardBytes int64) (err error) {
 			err = errors.Join(err, os.RemoveAll(folder))
 		}
 	}()
-	index := map[string]string{}
+	index, total := map[string]string{}, int64(0)
 	for i, names := range shards {
 		file := fmt.Sprintf("model-%05d-of-%05d.safetensors", i+1, len(shards))
-		for _, name := range names {
-			index[name] = file
+		infos := make([]Info, len(names))
+		for j, name := range names {
+			infos[j], _ = c.Info(name)
+			if layout.Name != nil {
+				infos[j].Name = layout.Name(name)
+			}
+			if other, ok := index[infos[j].Name]; ok {
+				return fmt.Errorf("two tensors would be called %s (one is in %s)", infos[j].Name, other)
+			}
+			index[infos[j].Name] = file
+			bytes, err := infos[j].Type.Bytes(infos[j].Shape)
+			if err != nil {
+				return fmt.Errorf("%v: %w", infos[j], err)
+			}
+			total += bytes
 		}
-		if err := writeShard(filepath.Join(folder, file), c, names); err != nil {
+		if err := writeShard(filepath.Join(folder, file), c, names, infos); err != nil {
 			return err
 		}
 	}
-	text, err := json.Marshal(map[string]any{"weight_map": index})
+	text, err := json.Marshal(map[string]any{"metadata": map[string]any{"total_size": total}, "weight_map": index})
 	if err != nil {
 		return err
 	}
@@ -68,19 +91,41 @@ func divide(c Checkpoint, shardBytes int64) (shards [][]string, err error) {
 	return shards, nil
 }
 
-func writeShard(path string, c Checkpoint, names []string) error {
-	var list []Tensor
-	defer func() {
-		for _, t := range list {
-			c.Release(t)
+// ahead is how many tensors are read, or made up, while others are written.
+const ahead = 4
+
+// writeShard writes tensors, which have the names of infos in the file. One goroutine reads them, another writes.
+func writeShard(path string, c Checkpoint, names []string, infos []Info) error {
+	type result struct {
+		Tensor
+		err error
+	}
+	results, stop := make(chan result, ahead), make(chan struct{})
+	go func() {
+		defer close(results)
+		for _, name := range names {
+			t, err := c.Tensor(name)
+			select {
+			case results <- result{t, err}:
+			case <-stop:
+				return
+			}
+			if err != nil {
+				return
+			}
 		}
 	}()
-	for _, name := range names {
-		t, err := c.Tensor(name)
-		if err != nil {
-			return err
-		}
-		list = append(list, t)
+	var last Tensor
+	err := safetensors.WriteEach(path, infos, func(int) ([]byte, error) {
+		c.Release(last)
+		r := <-results
+		last = r.Tensor
+		return r.Data, r.err
+	})
+	close(stop)
+	c.Release(last)
+	for r := range results {
+		c.Release(r.Tensor)
 	}
-	return safetensors.Write(path, list...)
+	return err
 }

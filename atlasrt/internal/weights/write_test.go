@@ -34,7 +34,7 @@ func TestWhatIsWrittenIsReadBack(t *testing.T) {
 		c := made(t, scheme)
 		names := c.Unused()
 		folder := filepath.Join(t.TempDir(), "model")
-		if err := weights.Write(folder, c, 17<<10); err != nil {
+		if err := weights.Write(folder, c, weights.Layout{ShardBytes: 17 << 10}); err != nil {
 			t.Fatalf("%s: %v", scheme, err)
 		}
 		files, _ := filepath.Glob(filepath.Join(folder, "*.safetensors"))
@@ -76,7 +76,7 @@ func TestWhatIsWrittenIsReadBack(t *testing.T) {
 
 func TestNothingStaysOfWhatCannotBeWritten(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "model")
-	if err := weights.Write(folder, made(t, op.SchemeQ8_0), 1<<20); err == nil || !strings.Contains(err.Error(), "the format has no type Q8_0") {
+	if err := weights.Write(folder, made(t, op.SchemeQ8_0), weights.Layout{ShardBytes: 1 << 20}); err == nil || !strings.Contains(err.Error(), "the format has no type Q8_0") {
 		t.Errorf("GGUF's blocks: %v", err)
 	}
 	if _, err := os.Stat(folder); !os.IsNotExist(err) {
@@ -85,7 +85,7 @@ func TestNothingStaysOfWhatCannotBeWritten(t *testing.T) {
 	if err := os.WriteFile(folder, []byte("mine"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := weights.Write(folder, made(t, op.SchemeBF16), 1<<20); err == nil {
+	if err := weights.Write(folder, made(t, op.SchemeBF16), weights.Layout{ShardBytes: 1 << 20}); err == nil {
 		t.Error("it wrote over what was there")
 	}
 	if text, _ := os.ReadFile(folder); string(text) != "mine" {

@@ -8,7 +8,8 @@
 //
 //   - BF16, F16 and F32: four elements. Element i: u is bits 16·i and up, 16 of them;
 //     x = float32(2u − 65535)·float32(a/65536), rounded once. a is √(3/columns) for two dimensions or more, so that a product has
-//     the size of its input, else 1/16. A vector whose name holds "norm" is 1 + x in float32.
+//     the size of its input, else 1/16. A vector whose name holds "norm" is 1 + x in float32, or x where 1 is added when it is
+//     loaded. One whose name ends in "A_log" is 16·x, and one whose name ends in "dt_bias" is 32·x − 4: see below.
 //   - U8 (packed codes): the word's bytes, lowest first. F8_E4M3: the same with bit 6 cleared, which leaves magnitudes below 2;
 //     where the name ends in "scale", 0x30 and the low four bits of each byte, which are numbers from 0.5 to 1.875.
 //   - Q8_0: a unit is a block, n=5. Words 0…3 are the 32 codes, with 0x81 in place of 0x80. Q4_0 and Q4_1: a unit is a block, n=3.
@@ -21,10 +22,15 @@
 //   - The scale of a whole matrix, or of blocks of F8_E4M3, has no pattern: it is float32(1/(k·√columns)) of the matrix with
 //     k = 0.6 for F8_E4M3 and 3.4 for packed codes.
 //
-// For a matrix "…o_proj.weight" and its scales, columns means 64 times as many, so that values are an eighth of the size. With random
+// For a matrix "…o_proj.weight" or "…out_proj.weight" and its scales, columns means 64 times as many, so that values are an eighth of the size. With random
 // queries and keys, every row of a prompt attends to all others alike, and attention adds the same vector to each. At full size that
 // vector would make all rows equal after some layers, and routers would send them to the same experts. The mean of every code's values is
 // zero for the same reason.
+//
+// Delta nets forget by exp(−exp(A_log)·ln(1 + e^(a+dt_bias))) for each row, of which a has the size of the input, about 1. With exp(A_log)
+// from 0.37 to 2.7 and dt_bias from −6 to −2, heads remember some ten to some thousand rows. What they write is bounded by what they read:
+// keys have a length of 1, and the size of values is kept by the convolution, whose four columns count as above. So states neither vanish
+// nor overflow in prompts of any length.
 //
 // Tensors are made when they are asked for, in memory that Release gives back.
 package dummy
@@ -37,7 +43,6 @@ import (
 	"sync"
 
 	"github.com/atlas-inference/atlas/atlasrt/internal/weights"
-	"github.com/atlas-inference/atlas/atlasrt/internal/weights/tensor"
 	"github.com/atlas-inference/atlas/atlasrt/op"
 )
 
@@ -53,10 +58,16 @@ type Options struct {
 	Assets weights.Assets
 	// Text makes the checkpoint's Assets a tokenizer of bytes, a chat template and an end token instead.
 	Text bool
+	// Whole says that matrices which published checkpoints keep in bf16 have Scheme too, where that is FP8 or NVFP4: the head, and the
+	// projections of the gates of delta nets. Embeddings and routers are bf16 all the same.
+	Whole bool
+	// Dialect names the tensors of NVFP4.
+	Dialect Dialect
 }
 
-type checkpoint struct {
-	config  *weights.Config
+// Checkpoint is a made-up checkpoint.
+type Checkpoint struct {
+	config  *weights.Config // as config.json has it
 	assets  weights.Assets
 	text    bool
 	recipes map[string]recipe
@@ -71,7 +82,8 @@ type checkpoint struct {
 
 // mixtures are the options that have a name of their own.
 var mixtures = map[string]Options{
-	"q4_k_m": {Scheme: op.SchemeQ4_K, Better: op.SchemeQ6_K},
+	"q4_k_m":    {Scheme: op.SchemeQ4_K, Better: op.SchemeQ6_K},
+	"nvfp4_all": {Scheme: op.SchemeNVFP4, Whole: true},
 }
 
 // Parse finds how matrices are stored by the name of a scheme or of a mixture.
@@ -86,7 +98,7 @@ func Parse(name string) (Options, error) {
 // String is the name that Parse knows.
 func (o Options) String() string {
 	for name, mixed := range mixtures {
-		if mixed.Scheme == o.Scheme && mixed.Better == o.Better {
+		if mixed.Scheme == o.Scheme && mixed.Better == o.Better && mixed.Whole == o.Whole {
 			return name
 		}
 	}
@@ -116,18 +128,23 @@ func better(name string, layers int) bool {
 	return err == nil && (i < layers/8 || i >= 7*layers/8 || (i-layers/8)%3 == 2)
 }
 
-// New makes a checkpoint that holds every tensor of wants, optional ones too. It fails when a tensor has no type that can
+// New makes a checkpoint that holds every tensor of wants, optional ones too. Settings that say nothing of quantisation say then how
+// matrices are stored, with the activations of published checkpoints. It fails when a tensor has no type that can
 // be made, or a size that cannot be.
-func New(config *weights.Config, wants []weights.Want, options Options) (weights.Checkpoint, error) {
+func New(config *weights.Config, wants []weights.Want, options Options) (*Checkpoint, error) {
 	if options.Scheme == 0 {
 		options.Scheme = op.SchemeBF16
 	}
-	c := &checkpoint{
+	config, err := options.describe(config)
+	if err != nil {
+		return nil, err
+	}
+	c := &Checkpoint{
 		config: config, assets: options.Assets, text: options.Text, stored: options.String(), recipes: map[string]recipe{}, patterns: map[pattern][]byte{},
 	}
-	layers := config.Fresh().IntOr("num_hidden_layers", 0)
+	layers := config.Fresh().Text().IntOr("num_hidden_layers", 0)
 	for _, want := range wants {
-		for _, r := range choose(want, options.of(want.Name, layers)) {
+		for _, r := range options.choose(want, options.of(want.Name, layers)) {
 			if unit[r.Type] == 0 {
 				return nil, fmt.Errorf("dummy weights: %v: no values are made up for this type", r.Info)
 			}
@@ -145,57 +162,17 @@ func New(config *weights.Config, wants []weights.Want, options Options) (weights
 	return c, nil
 }
 
-// choose picks how a tensor is stored: as the scheme says if the want allows it, else as the want's first type.
-func choose(want weights.Want, scheme op.Scheme) []recipe {
-	plain := func(t weights.Type) []recipe {
-		return []recipe{{Info: weights.Info{Name: want.Name, Type: t, Shape: want.Shape}}}
-	}
-	switch {
-	case len(want.Types) > 0:
-		return plain(want.Types[0])
-	case len(want.Shape) < 2:
-		return plain(tensor.F32)
-	}
-	cols := want.Shape[len(want.Shape)-1]
-	blocks := map[op.Scheme]weights.Type{
-		op.SchemeQ8_0: tensor.Q8_0, op.SchemeQ4_0: tensor.Q4_0, op.SchemeQ4_1: tensor.Q4_1,
-		op.SchemeQ5_0: tensor.Q5_0, op.SchemeQ4_K: tensor.Q4_K, op.SchemeQ6_K: tensor.Q6_K,
-	}
-	if t, ok := blocks[scheme]; ok && cols%scheme.Block() == 0 && !strings.HasSuffix(want.Name, ".mlp.gate.weight") {
-		return plain(t)
-	}
-	linear, ok := strings.CutSuffix(want.Name, "_proj.weight")
-	if !ok || len(want.Shape) != 2 || cols <= 0 || cols%scheme.Block() != 0 {
-		return plain(tensor.BF16)
-	}
-	rows, linear := want.Shape[0], linear+"_proj.weight"
-	tensorOf := func(suffix string, t weights.Type, shape ...int64) recipe {
-		return recipe{Info: weights.Info{Name: linear + suffix, Type: t, Shape: shape}}
-	}
-	scaleOf := func(suffix string, k float64, shape ...int64) recipe {
-		r := tensorOf(suffix, tensor.F32, shape...)
-		r.constant = scale(k, spread(linear, cols))
-		return r
-	}
-	switch scheme {
-	case op.SchemeF8:
-		return []recipe{tensorOf("", tensor.F8_E4M3, rows, cols), scaleOf("_scale", spreadF8)}
-	case op.SchemeF8Block:
-		return []recipe{tensorOf("", tensor.F8_E4M3, rows, cols), scaleOf("_scale_inv", spreadF8, (rows+127)/128, (cols+127)/128)}
-	case op.SchemeNVFP4:
-		return []recipe{tensorOf("", tensor.U8, rows, cols/2), tensorOf("_scale", tensor.F8_E4M3, rows, cols/16), scaleOf("_scale_2", spreadFP4)}
-	}
-	return plain(tensor.BF16)
-}
+// Config implements weights.Checkpoint.
+func (c *Checkpoint) Config() *weights.Config { return c.config.Fresh().Text() }
 
-func (c *checkpoint) Config() *weights.Config { return c.config.Fresh() }
-
-func (c *checkpoint) Info(name string) (weights.Info, bool) {
+// Info implements weights.Checkpoint.
+func (c *Checkpoint) Info(name string) (weights.Info, bool) {
 	r, ok := c.recipes[name]
 	return r.Info, ok
 }
 
-func (c *checkpoint) Tensor(name string) (weights.Tensor, error) {
+// Tensor implements weights.Checkpoint: it makes the tensor.
+func (c *Checkpoint) Tensor(name string) (weights.Tensor, error) {
 	r, ok := c.recipes[name]
 	if !ok {
 		return weights.Tensor{}, fmt.Errorf("%s: %w", name, weights.ErrMissing)
@@ -214,7 +191,7 @@ func (c *checkpoint) Tensor(name string) (weights.Tensor, error) {
 const maxFree = 4
 
 // take finds memory: the smallest free buffer that is large enough, or a new one.
-func (c *checkpoint) take(size int64) []byte {
+func (c *Checkpoint) take(size int64) []byte {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	i := slices.IndexFunc(c.free, func(b []byte) bool { return int64(cap(b)) >= size })
@@ -227,7 +204,7 @@ func (c *checkpoint) take(size int64) []byte {
 }
 
 // Release keeps the memory for another tensor; of too many buffers the largest stay.
-func (c *checkpoint) Release(t weights.Tensor) {
+func (c *Checkpoint) Release(t weights.Tensor) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	at, _ := slices.BinarySearchFunc(c.free, cap(t.Data), func(b []byte, size int) int { return cap(b) - size })
@@ -236,9 +213,10 @@ func (c *checkpoint) Release(t weights.Tensor) {
 }
 
 // Notes implements weights.Checkpoint: nothing is assumed of made-up weights.
-func (c *checkpoint) Notes() []string { return nil }
+func (c *Checkpoint) Notes() []string { return nil }
 
-func (c *checkpoint) Unused() []string {
+// Unused implements weights.Checkpoint.
+func (c *Checkpoint) Unused() []string {
 	names := make([]string, 0, len(c.recipes))
 	for name := range c.recipes {
 		names = append(names, name)
@@ -246,9 +224,10 @@ func (c *checkpoint) Unused() []string {
 	return c.tracker.Unused(names)
 }
 
-func (c *checkpoint) Assets() (weights.Assets, error) {
+// Assets implements weights.Checkpoint.
+func (c *Checkpoint) Assets() (weights.Assets, error) {
 	if c.text {
-		config := c.config.Fresh()
+		config := c.Config()
 		vocabulary := config.IntOr("vocab_size", 0)
 		if err := config.Err(); err != nil {
 			return weights.Assets{}, err
@@ -258,8 +237,10 @@ func (c *checkpoint) Assets() (weights.Assets, error) {
 	return c.assets, nil
 }
 
-func (c *checkpoint) Close() error { return nil }
+// Close implements weights.Checkpoint.
+func (c *Checkpoint) Close() error { return nil }
 
-func (c *checkpoint) String() string {
+// String implements weights.Checkpoint.
+func (c *Checkpoint) String() string {
 	return fmt.Sprintf("made-up weights, %d tensors, matrices %s, %s", len(c.recipes), c.stored, weights.FormatBytes(c.bytes))
 }

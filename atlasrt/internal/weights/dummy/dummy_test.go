@@ -32,6 +32,7 @@ func TestValuesAreThoseOfTheSpecification(t *testing.T) {
 		Scheme        string // of the matrix that this is the scale of
 		Matrix        string
 		MatrixShape   []int64
+		Plus          float32
 	}
 	if err := json.Unmarshal(text, &records); err != nil {
 		t.Fatal(err)
@@ -42,7 +43,7 @@ func TestValuesAreThoseOfTheSpecification(t *testing.T) {
 			t.Fatalf("no type %s", r.Type)
 		}
 		info := weights.Info{Name: r.Name, Type: kind, Shape: r.Shape}
-		want, scheme := weights.Want{Name: r.Name, Shape: r.Shape, Types: []weights.Type{kind}}, op.SchemeBF16
+		want, scheme := weights.Want{Name: r.Name, Shape: r.Shape, Types: []weights.Type{kind}, Plus: r.Plus}, op.SchemeBF16
 		if r.Scheme != "" {
 			want = weights.Want{Name: r.Matrix, Shape: r.MatrixShape}
 			if scheme, err = op.ParseScheme(r.Scheme); err != nil {

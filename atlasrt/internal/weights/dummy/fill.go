@@ -29,10 +29,10 @@ const (
 
 func scale(k float64, columns int64) float32 { return float32(1 / (k * math.Sqrt(float64(columns)))) }
 
-// spread is the number of columns that the size of a matrix's values is computed from. The output projection of attention counts 64 times
+// spread is the number of columns that the size of a matrix's values is computed from. The output projection of a mixer counts 64 times
 // its columns: see the package comment.
 func spread(name string, columns int64) int64 {
-	if strings.HasSuffix(name, "o_proj.weight") {
+	if strings.HasSuffix(name, "o_proj.weight") || strings.HasSuffix(name, "out_proj.weight") {
 		return 64 * columns
 	}
 	return columns
@@ -42,13 +42,15 @@ func spread(name string, columns int64) int64 {
 type recipe struct {
 	weights.Info
 	constant float32 // the value of all elements; 0: they follow a pattern
+	offset   float32 // is added to the elements of a vector when it is loaded
 }
 
 // pattern names one of the patterns.
 type pattern struct {
 	kind    weights.Type
-	columns int64 // from which the size of values is computed; 0: it is fixed
-	norm    bool
+	columns int64   // from which the size of values is computed; 0: they are those of a vector, factor·x + offset
+	factor  float32 // of a vector
+	offset  float32 // of a vector
 	scale   bool
 }
 
@@ -63,14 +65,28 @@ func (r recipe) choice() pattern {
 		if len(r.Shape) > 1 {
 			p.columns = spread(r.Name, r.Cols())
 		} else {
-			p.norm = strings.Contains(r.Name, "norm")
+			p.factor, p.offset = vector(r.Name, r.offset)
 		}
 	}
 	return p
 }
 
+// vector tells how the elements of a vector of a name are made from x: multiplied by factor, and then offset is added. loaded is added
+// when they are loaded.
+func vector(name string, loaded float32) (factor, offset float32) {
+	switch {
+	case strings.Contains(name, "norm"):
+		return 1, 1 - loaded
+	case strings.HasSuffix(name, "A_log"):
+		return 16, 0
+	case strings.HasSuffix(name, "dt_bias"):
+		return 32, -4
+	}
+	return 1, 0
+}
+
 // pattern is the pattern of a recipe, which is made when it is first asked for; nil for a constant.
-func (c *checkpoint) pattern(r recipe) []byte {
+func (c *Checkpoint) pattern(r recipe) []byte {
 	if r.constant != 0 {
 		return nil
 	}
@@ -127,15 +143,14 @@ func (p pattern) make() []byte {
 
 // writer gives the function that makes unit v.
 func (p pattern) writer() func(dst []byte, v uint64) {
-	root, amplitude, offset := math.Sqrt(float64(p.columns)), 1.0/16, float32(0)
-	switch {
-	case p.norm:
-		offset = 1
-	case p.columns > 0:
+	root, amplitude := math.Sqrt(float64(p.columns)), float64(p.factor)/16
+	if p.columns > 0 {
 		amplitude = math.Sqrt(3 / float64(p.columns))
 	}
 	step := float32(amplitude / 65536)
-	value := func(w uint64, i int) float32 { return offset + float32(float32(int32(w>>(16*i)&0xffff)*2-65535)*step) }
+	value := func(w uint64, i int) float32 {
+		return p.offset + float32(float32(int32(w>>(16*i)&0xffff)*2-65535)*step)
+	}
 	switch p.kind {
 	case tensor.BF16:
 		return func(dst []byte, v uint64) {
