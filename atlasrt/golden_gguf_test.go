@@ -1,0 +1,39 @@
+package main
+
+import (
+	"testing"
+
+	"github.com/atlas-inference/atlas/atlasrt/internal/weights/gguf/gguftest"
+	"github.com/atlas-inference/atlas/atlasrt/internal/weights/tensor"
+	"github.com/atlas-inference/atlas/atlasrt/op"
+)
+
+// A checkpoint that was converted gives the logits of one with the same values under HuggingFace's names; where these are the published
+// values, those are transformers'.
+func TestConvertedHybridsAgree(t *testing.T) {
+	for _, name := range []string{"qwen3_next", "qwen3_5_text", "qwen3_5_moe"} {
+		for _, kind := range []tensor.Type{tensor.F32, tensor.BF16, tensor.Q8_0, tensor.Q4_0} {
+			t.Run(name+" "+kind.String(), func(t *testing.T) {
+				golden := readGolden(t, name)
+				file, plain := gguftest.Hybrid(t, golden.checkpoint, kind)
+				target := onOracle(op.F32)
+				logits := func(path string) []float32 {
+					all, err := direct(t, place(t, target, path, true)).Logits(golden.tokens, 0, true)
+					if err != nil {
+						t.Fatal(err)
+					}
+					return all
+				}
+				got, want := logits(file), golden.logits
+				if kind.Quantized() {
+					want = logits(plain)
+				}
+				difference := worst(got, want)
+				t.Logf("max |Δlogit| %.1e over %d positions", difference, len(golden.tokens))
+				if !(difference <= 2e-3) {
+					t.Errorf("max |Δlogit| is %v, want at most 2e-3", difference)
+				}
+			})
+		}
+	}
+}
