@@ -101,7 +101,7 @@ func TestBenchServes(t *testing.T) {
 	captured, open := 0, 0
 	x := target(oracle.New(op.BF16), op.BF16)
 	x.Device, x.HostMemory = recorder{x.Device, false, &captured, &open}, false
-	ops := []string{"Logits", "ExpertUp", "ExpertDown", "Route", "PagedAttention", "RMSNorm", "SwiGLU", "RotaryCache", "Sample"}
+	ops := []string{"Logits", "ExpertUp", "ExpertDown", "Route", "PagedAttention", "RMSNorm", "SwiGLU", "RotaryCache", "Sample", "CausalConv", "DeltaRule", "GatedNorm", "DeltaNet"}
 	report, err := optest.Bench(x, optest.Options{Ops: ops, Short: true})
 	if err != nil {
 		t.Fatal(err)

@@ -2,6 +2,7 @@ package optest
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/atlas-inference/atlas/atlasrt/op"
 )
@@ -35,6 +36,16 @@ func benchCases(o Options) []*Case {
 	for _, scheme := range schemes {
 		list = append(list, mixture(scheme, 1, o)...)
 		list = append(list, mixture(scheme, 64, o)...)
+	}
+	s := state{16, 32, 128, 128, false}
+	if o.Short {
+		s = smallStates[0]
+	}
+	for _, n := range []int{1, 64} {
+		list = append(list, recurrent(s, decodesAt(n, 1024))...)
+	}
+	for _, n := range []int{512, 8192} {
+		list = append(list, recurrent(s, []stretch{{rows: n}})...)
 	}
 	return append(list, of("64 MiB", op.Copy{Bytes: 64 << 20}), of("64 MiB", op.Fill{Count: 16 << 20}))
 }
@@ -111,6 +122,28 @@ func (n network) sampling() []*Case {
 			sample(fmt.Sprintf("%s all filters rows %d", n.name, rows), rows, n.vocab, all))
 	}
 	return list
+}
+
+// recurrent is the ops of a layer whose state has a shape, for a batch of sequences.
+func recurrent(s state, batch []stretch) []*Case {
+	rows := 0
+	for _, b := range batch {
+		rows += b.rows
+	}
+	name := fmt.Sprintf("%s %d sequences rows %d", s, len(batch), rows)
+	rule := s.rule(0)
+	rule.GatesPitch = 2 * rule.ValueHeads
+	return []*Case{
+		conv(name, op.CausalConv{Channels: int32(s.channels()), Width: 4}, batch, 0),
+		of(name, rule).stretches(batch, 0).decays(),
+		of(name, op.GatedNorm{Rows: int32(rows), Heads: int32(s.values), HeadDim: int32(s.valueDim), ZPitch: int32(s.values * s.valueDim), Eps: 1e-6}),
+		of(name, s.net(0, op.GateSilu)).stretches(batch, 0).decays(),
+	}
+}
+
+// decodesAt are n sequences of one row each at a position.
+func decodesAt(n, position int) []stretch {
+	return slices.Repeat([]stretch{{rows: 1, position: position}}, n)
 }
 
 // mixture is a layer of Qwen3-30B-A3B with 32 of its 128 experts, or 16 in short runs.

@@ -20,7 +20,7 @@ func (s state) String() string {
 func (s state) channels() int { return 2*s.keys*s.keyDim + s.values*s.valueDim }
 
 func (s state) rule(drafts int) op.DeltaRule {
-	x := op.DeltaRule{KeyHeads: int32(s.keys), ValueHeads: int32(s.values), KeyDim: int32(s.keyDim), ValueDim: int32(s.valueDim), MaxDrafts: int32(drafts)}
+	x := op.DeltaRule{KeyHeads: int32(s.keys), ValueHeads: int32(s.values), KeyDim: int32(s.keyDim), ValueDim: int32(s.valueDim), MaxDrafts: int32(drafts), Eps: 1e-6}
 	if s.tiled {
 		x.Tiled = 1
 	}
@@ -30,7 +30,7 @@ func (s state) rule(drafts int) op.DeltaRule {
 func (s state) net(drafts int, gate op.Gate) op.DeltaNet {
 	x := s.rule(drafts)
 	return op.DeltaNet{
-		KeyHeads: x.KeyHeads, ValueHeads: x.ValueHeads, KeyDim: x.KeyDim, ValueDim: x.ValueDim, Tiled: x.Tiled, MaxDrafts: x.MaxDrafts, Width: 4, Gate: gate,
+		KeyHeads: x.KeyHeads, ValueHeads: x.ValueHeads, KeyDim: x.KeyDim, ValueDim: x.ValueDim, Tiled: x.Tiled, MaxDrafts: x.MaxDrafts, Width: 4, Gate: gate, Eps: x.Eps, NormEps: 1e-5,
 	}
 }
 

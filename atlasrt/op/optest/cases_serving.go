@@ -18,6 +18,7 @@ type serving struct {
 	contexts       []int
 	sequences      []int // decoding at a time
 	prompts        []int
+	state          state
 	vocab          int
 	plainRows      []int
 	sampled        []int
@@ -26,7 +27,7 @@ type serving struct {
 // mixed is a layer of experts.
 type mixed struct{ count, inner, hidden, top int }
 
-// largeServing has the sizes of Qwen3-8B and Qwen3-30B-A3B; smallServing is for tests.
+// largeServing has the sizes of Qwen3-8B and Qwen3-30B-A3B, and the states of Qwen3.5-35B-A3B; smallServing is for tests.
 func largeServing() serving {
 	return serving{
 		linear:  []shape{{6144, 4096}, {4096, 4096}, {24576, 4096}, {4096, 12288}, {5120, 2048}, {2048, 4096}},
@@ -37,7 +38,7 @@ func largeServing() serving {
 		experts: mixed{128, 768, 2048, 8}, expertRows: []int{1, 4, 16, 64, 512, 8192},
 		heads: []heads{{32, 8, 128}, {32, 4, 128}}, contexts: []int{1 << 10, 8 << 10, 32 << 10},
 		sequences: []int{1, 4, 16, 64}, prompts: []int{2 << 10, 8 << 10},
-		vocab: 151936, plainRows: []int{1, 64, 8192}, sampled: []int{1, 16, 64},
+		state: largeStates[0], vocab: 151936, plainRows: []int{1, 64, 8192}, sampled: []int{1, 16, 64},
 	}
 }
 
@@ -47,7 +48,7 @@ func smallServing() serving {
 		hidden: []int{256}, inner: []int{64},
 		experts: mixed{8, 32, 256, 2}, expertRows: []int{1, 3},
 		heads: []heads{{4, 2, 64}}, contexts: []int{40}, sequences: []int{1, 3}, prompts: []int{30},
-		vocab: 512, plainRows: []int{2}, sampled: []int{2},
+		state: smallStates[0], vocab: 512, plainRows: []int{2}, sampled: []int{2},
 	}
 }
 
@@ -67,6 +68,12 @@ func servingCases(o Options, has func(op.Scheme) bool) []*Case {
 	list = append(list, s.routes()...)
 	list = append(list, s.attention()...)
 	list = append(list, s.plain()...)
+	for _, n := range s.sequences {
+		list = append(list, recurrent(s.state, decodesAt(n, s.contexts[0]))...)
+	}
+	for _, n := range s.prompts {
+		list = append(list, recurrent(s.state, []stretch{{rows: n}})...)
+	}
 	list = append(list, s.sampling()...)
 	return append(list, of("256 MiB", op.Copy{Bytes: 256 << 20}), of("256 MiB", op.Fill{Count: 64 << 20}))
 }

@@ -69,9 +69,8 @@ func conv(name string, x op.CausalConv, batch []stretch, padding int) *Case {
 
 // delta makes a case of the delta rule.
 func delta(name string, x op.DeltaRule, batch []stretch, padding int) *Case {
-	x.GatesPitch, x.Eps = max(x.GatesPitch, 2*x.ValueHeads), 1e-6
-	c := of(name, x).stretches(batch, padding)
-	c.decays()
+	x.GatesPitch = max(x.GatesPitch, 2*x.ValueHeads)
+	c := of(name, x).stretches(batch, padding).decays().states()
 	rng, values, pitch := c.random(1), int(x.ValueHeads), int(x.GatesPitch)
 	var gates []float64
 	for range c.number("Rows") {
@@ -85,9 +84,7 @@ func delta(name string, x op.DeltaRule, batch []stretch, padding int) *Case {
 
 // deltaNet makes a case of the layer that holds the convolution, the delta rule and the norm.
 func deltaNet(name string, x op.DeltaNet, batch []stretch, padding int) *Case {
-	x.Eps, x.NormEps = 1e-6, 1e-5
-	c := of(name, x).stretches(batch, padding)
-	c.decays()
+	c := of(name, x).stretches(batch, padding).decays().states()
 	rng, values := c.random(1), int(x.ValueHeads)
 	channels := 2*int(x.KeyHeads*x.KeyDim) + values*int(x.ValueDim)
 	c.numbers["Filter"] = normals(rng, channels*int(x.Width), 2/math.Sqrt(float64(x.Width)))
@@ -109,19 +106,23 @@ func gatesOf(rng *rand.Rand, values int) []float64 {
 	return gates
 }
 
-// decays makes the numbers of the delta rule that are not activations, as models have them: α is 0.8 to 1 for most heads and rows. States have
-// the size that they keep over many rows.
-func (c *Case) decays() {
+// decays makes the decay and bias of each head as models have them: α is 0.8 to 1 for most heads and rows.
+func (c *Case) decays() *Case {
 	rng := c.random(2)
-	keys, values, keyDim, valueDim, slots := c.number("KeyHeads"), c.number("ValueHeads"), c.number("KeyDim"), c.number("ValueDim"), c.number("Slots")
-	var decay, bias []float64
-	for range values {
-		decay, bias = append(decay, -math.Exp(rng.Float64()*math.Log(16))), append(bias, -6+3*rng.Float64())
+	for range c.number("ValueHeads") {
+		c.numbers["Decay"] = append(c.numbers["Decay"], -math.Exp(rng.Float64()*math.Log(16)))
+		c.numbers["Bias"] = append(c.numbers["Bias"], -6+3*rng.Float64())
 	}
-	c.numbers["Decay"], c.numbers["Bias"] = decay, bias
+	return c
+}
+
+// states makes states of the size that they keep over many rows, and journals.
+func (c *Case) states() *Case {
+	rng := c.random(3)
+	keys, values, keyDim, valueDim, slots := c.number("KeyHeads"), c.number("ValueHeads"), c.number("KeyDim"), c.number("ValueDim"), c.number("Slots")
 	c.numbers["State"] = normals(rng, slots*values*valueDim*keyDim, 2/math.Sqrt(float64(keyDim)))
 	if !c.given["Journal"] {
-		return
+		return c
 	}
 	var journal []float64
 	for range slots * (2*c.number("MaxDrafts") + 1) {
@@ -132,4 +133,5 @@ func (c *Case) decays() {
 		}
 	}
 	c.numbers["Journal"] = journal
+	return c
 }

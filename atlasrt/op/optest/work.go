@@ -61,7 +61,7 @@ func called(kernels bundle.Set, act op.DType, args any) (*Case, []field, error) 
 }
 
 // work is the bytes and the floating-point operations of a call. A buffer counts once, or twice where it is read and written; of stacked
-// weights, embeddings and caches only the part counts that the call needs.
+// weights, embeddings, caches and states only the part counts that the call needs.
 func (c *Case) work(fields []field) (bytes, flops int64) {
 	size := map[string]int64{}
 	for _, f := range fields {
@@ -108,6 +108,16 @@ func (c *Case) work(fields []field) (bytes, flops int64) {
 		flops = products * int64(x.Rows*x.TopK)
 	case op.RotaryCache:
 		bytes -= 2*size["K"] + 2*size["V"] - 2*int64(x.Rows*x.KVHeads*x.HeadDim)*x.KVType.Bytes()
+	case op.CausalConv:
+		bytes -= 2*size["State"] - c.rings(x.Width, x.MaxDrafts, size["State"])
+		flops = 2 * int64(x.Rows) * int64(x.Channels) * int64(x.Width)
+	case op.DeltaRule:
+		bytes -= 2*(size["State"]+size["Journal"]) - c.touched(size["State"], size["Journal"], x.MaxDrafts)
+		flops = 6 * int64(x.Rows) * int64(x.ValueHeads) * int64(x.ValueDim) * int64(x.KeyDim)
+	case op.DeltaNet:
+		bytes -= 2*(size["Window"]+size["State"]+size["Journal"]) - c.rings(x.Width, x.MaxDrafts, size["Window"]) - c.touched(size["State"], size["Journal"], x.MaxDrafts)
+		channels := 2*int64(x.KeyHeads)*int64(x.KeyDim) + int64(x.ValueHeads)*int64(x.ValueDim)
+		flops = int64(x.Rows) * (2*channels*int64(x.Width) + 6*int64(x.ValueHeads)*int64(x.ValueDim)*int64(x.KeyDim))
 	case op.PagedAttention:
 		pairs, tokens := c.attended(int64(x.Window))
 		bytes -= size["K"] + size["V"] - 2*tokens*int64(x.KVHeads*x.HeadDim)*x.KVType.Bytes()
@@ -134,6 +144,38 @@ func (c *Case) attended(window int64) (pairs, tokens int64) {
 		}
 	}
 	return pairs, tokens
+}
+
+// rings is the bytes of the latest inputs that a convolution reads and writes: all rings have so many bytes. The first rows of a sequence read
+// fewer.
+func (c *Case) rings(width, drafts int32, all int64) int64 {
+	starts, lengths, rows := get[int32](c.values["Starts"]), get[int32](c.values["Lengths"]), int32(0)
+	for s, length := range lengths {
+		if n := starts[s+1] - starts[s]; n > 0 {
+			rows += min(max(length-n, 0), width-1) + min(n, width+drafts)
+		}
+	}
+	return all / max(int64(c.number("Slots"))*int64(width+drafts), 1) * int64(rows)
+}
+
+// touched is the bytes of states and journals that the delta rule reads and writes, given those of all. A sequence's first step reads no state.
+func (c *Case) touched(states, journals int64, drafts int32) int64 {
+	starts, lengths := get[int32](c.values["Starts"]), get[int32](c.values["Lengths"])
+	drafted, accepted := get[int32](c.values["Drafts"]), get[int32](c.values["Accepted"])
+	slots, passes, journaled := max(int64(c.number("Slots")), 1), int64(0), int64(0)
+	for s, length := range lengths {
+		n := starts[s+1] - starts[s]
+		if n == 0 {
+			continue
+		}
+		if passes++; length > n {
+			passes++
+		}
+		if s < len(drafted) {
+			journaled += int64(drafted[s] + accepted[s])
+		}
+	}
+	return states/slots*passes + journals/(slots*int64(2*drafts+1))*journaled
 }
 
 // used is how many experts have a pick.

@@ -17,6 +17,9 @@ func TestWork(t *testing.T) {
 	window, prompt := attention, attention
 	window.Window = 100
 	prompt.Rows, prompt.Seqs, prompt.Blocks = 1024, 1, 64
+	rule := op.DeltaRule{Rows: 2, Seqs: 2, Slots: 9, KeyHeads: 16, ValueHeads: 32, KeyDim: 128, ValueDim: 128, GatesPitch: 64}
+	drafting := rule
+	drafting.MaxDrafts, drafting.Journal, drafting.Drafts, drafting.Accepted = 3, given, given, given // none are assumed
 	cases := []struct {
 		args         any
 		bytes, flops int64
@@ -34,6 +37,15 @@ func TestWork(t *testing.T) {
 		{prompt, 2*2*1024*8*128 + 1024*2*2*32*128 + 4*(2+1+64), 4 * 1024 * 1025 / 2 * 32 * 128},
 		{op.ExpertUp{W: matrix(128, 1536, 2048), Rows: 1, TopK: 8}, 2*(8*1536*2048) + 2*(8*768+2048) + 4*(2*8+129), 2 * 8 * 1536 * 2048},
 		{op.ExpertDown{W: matrix(128, 2048, 768), Rows: 64, TopK: 8}, 2*(128*768*2048) + 2*64*(2048+8*768) + 4*(3*64*8+129), 2 * 64 * 8 * 2048 * 768},
+		{op.CausalConv{Rows: 2, Seqs: 2, Slots: 9, Channels: 8192, Width: 4, InPitch: 8192}, 2*2*8192*(1+3+1+1) + 4*4*8192 + 4*(3+2+2), 2 * 2 * 4 * 8192},
+		{op.CausalConv{Rows: 1024, Seqs: 1, Slots: 9, Channels: 64, Width: 4, MaxDrafts: 1, InPitch: 64}, 2*64*(2*1024+5) + 4*4*64 + 4*(2+1+1), 2 * 1024 * 4 * 64},
+		{rule, 2*2*2*1024*1024 + 2*2*(2*2048+2*4096+64) + 4*2*32 + 4*(3+2+2), 6 * 2 * 32 * 128 * 128},
+		{drafting, 2*2*2*1024*1024 + 2*2*(2*2048+2*4096+64) + 4*2*32 + 4*(3+4*2), 6 * 2 * 32 * 128 * 128},
+		{
+			op.DeltaNet{Rows: 2, Seqs: 2, Slots: 9, KeyHeads: 16, ValueHeads: 32, KeyDim: 128, ValueDim: 128, Width: 4},
+			2*2*2*1024*1024 + 2*2*(8192*(1+3+1)+2*4096+64) + 4*4*8192 + 4*(2*32+128) + 4*(3+2+2), 2 * (2*4*8192 + 6*32*128*128),
+		},
+		{op.GatedNorm{Rows: 2, Heads: 32, HeadDim: 128, ZPitch: 5000}, 2*2*3*4096 + 4*128, 0},
 	}
 	for _, c := range cases {
 		bytes, flops, err := Work(oracle.New(op.BF16), op.BF16, c.args, 1024)
