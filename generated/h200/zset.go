@@ -22,6 +22,15 @@ var Kernels = [...]bundle.Kernel{
 	{Name: "atlas_causal_conv_8"},
 	{Name: "atlas_convert"},
 	{Name: "atlas_copy"},
+	{Name: "atlas_delta_net_128_1"},
+	{Name: "atlas_delta_net_128_2"},
+	{Name: "atlas_delta_net_128_3"},
+	{Name: "atlas_delta_net_128_4"},
+	{Name: "atlas_delta_net_128_many"},
+	{Name: "atlas_delta_net_32_2"},
+	{Name: "atlas_delta_chunks_128_0"},
+	{Name: "atlas_delta_chunks_128_1"},
+	{Name: "atlas_delta_chunks_128_2"},
 	{Name: "atlas_delta_rule_128"},
 	{Name: "atlas_delta_rule_256"},
 	{Name: "atlas_embedding_bf16"},
@@ -1085,6 +1094,15 @@ const (
 	kernelCausalConv_8
 	kernelConvert
 	kernelCopy
+	kernelDeltaNet_128_1
+	kernelDeltaNet_128_2
+	kernelDeltaNet_128_3
+	kernelDeltaNet_128_4
+	kernelDeltaNet_128Many
+	kernelDeltaNet_32_2
+	kernelDeltaChunks_128_0
+	kernelDeltaChunks_128_1
+	kernelDeltaChunks_128_2
 	kernelDeltaRule_128
 	kernelDeltaRule_256
 	kernelEmbeddingBf16
@@ -2178,14 +2196,33 @@ func (s *Set) Copy(q op.Stream, a op.Copy) {
 	s.launchCopy(q, a)
 }
 
-// DeltaNet: no kernel.
+// DeltaNet: kernels/h200/recurrent.toml.
 func (s *Set) DeltaNet(q op.Stream, a op.DeltaNet) bool {
-	return false
+	switch {
+	case !s.has.exact && a.Width == 4 && a.KeyDim == 128 && a.ValueDim == 128 && int64(a.ValueHeads) == 1*int64(a.KeyHeads) && int64(a.Rows) <= (1+int64(a.MaxDrafts))*int64(a.Seqs) && int64(a.Seqs)*int64(a.KeyHeads) <= 48:
+		s.launchDeltaNet_128_1(q, a)
+	case !s.has.exact && a.Width == 4 && a.KeyDim == 128 && a.ValueDim == 128 && int64(a.ValueHeads) == 2*int64(a.KeyHeads) && int64(a.Rows) <= (1+int64(a.MaxDrafts))*int64(a.Seqs) && int64(a.Seqs)*int64(a.KeyHeads) <= 48:
+		s.launchDeltaNet_128_2(q, a)
+	case !s.has.exact && a.Width == 4 && a.KeyDim == 128 && a.ValueDim == 128 && int64(a.ValueHeads) == 3*int64(a.KeyHeads) && int64(a.Rows) <= (1+int64(a.MaxDrafts))*int64(a.Seqs) && int64(a.Seqs)*int64(a.KeyHeads) <= 48:
+		s.launchDeltaNet_128_3(q, a)
+	case !s.has.exact && a.Width == 4 && a.KeyDim == 128 && a.ValueDim == 128 && int64(a.ValueHeads) == 4*int64(a.KeyHeads) && int64(a.Rows) <= (1+int64(a.MaxDrafts))*int64(a.Seqs) && int64(a.Seqs)*int64(a.KeyHeads) <= 48:
+		s.launchDeltaNet_128_4(q, a)
+	case !s.has.exact && a.Width == 4 && a.KeyDim == 128 && a.ValueDim == 128 && int64(a.ValueHeads)%max(1, int64(a.KeyHeads)) == 0 && int64(a.Rows) <= (1+int64(a.MaxDrafts))*int64(a.Seqs):
+		s.launchDeltaNet_128Many(q, a)
+	case !s.has.exact && a.Width == 4 && a.KeyDim == 32 && a.ValueDim == 32 && int64(a.ValueHeads) == 2*int64(a.KeyHeads) && int64(a.Rows) <= (1+int64(a.MaxDrafts))*int64(a.Seqs):
+		s.launchDeltaNet_32_2(q, a)
+	default:
+		return false
+	}
+	return true
 }
 
-// DeltaRule: kernels/lib/cuda/recurrent.toml.
+// DeltaRule: kernels/h200/recurrent.toml,
+// kernels/lib/cuda/recurrent.toml.
 func (s *Set) DeltaRule(q op.Stream, a op.DeltaRule) {
 	switch {
+	case !s.has.exact && a.KeyDim == 128 && a.ValueDim == 128 && int64(a.ValueHeads) <= 4*int64(a.KeyHeads) && a.Rows >= 32:
+		s.launchDeltaChunks_128(q, a)
 	case a.KeyDim <= 128:
 		s.launchDeltaRule_128(q, a)
 	default:
@@ -4805,6 +4842,71 @@ func (s *Set) launchCopy(q op.Stream, a op.Copy) {
 	if g := (op.Grid{X: uint32((a.Bytes + 16383) / 16384), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Copy)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[kernelCopy], g)
+	}
+}
+
+// launchDeltaNet_128_1: kernels/h200/recurrent.toml.
+func (s *Set) launchDeltaNet_128_1(q op.Stream, a op.DeltaNet) {
+	if g := (op.Grid{X: uint32(8 * int64(a.KeyHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*op.DeltaNet)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[kernelDeltaNet_128_1], g)
+	}
+}
+
+// launchDeltaNet_128_2: kernels/h200/recurrent.toml.
+func (s *Set) launchDeltaNet_128_2(q op.Stream, a op.DeltaNet) {
+	if g := (op.Grid{X: uint32(8 * int64(a.KeyHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*op.DeltaNet)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[kernelDeltaNet_128_2], g)
+	}
+}
+
+// launchDeltaNet_128_3: kernels/h200/recurrent.toml.
+func (s *Set) launchDeltaNet_128_3(q op.Stream, a op.DeltaNet) {
+	if g := (op.Grid{X: uint32(8 * int64(a.KeyHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*op.DeltaNet)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[kernelDeltaNet_128_3], g)
+	}
+}
+
+// launchDeltaNet_128_4: kernels/h200/recurrent.toml.
+func (s *Set) launchDeltaNet_128_4(q op.Stream, a op.DeltaNet) {
+	if g := (op.Grid{X: uint32(8 * int64(a.KeyHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*op.DeltaNet)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[kernelDeltaNet_128_4], g)
+	}
+}
+
+// launchDeltaNet_128Many: kernels/h200/recurrent.toml.
+func (s *Set) launchDeltaNet_128Many(q op.Stream, a op.DeltaNet) {
+	if g := (op.Grid{X: uint32(a.KeyHeads), Y: uint32(min(int64(a.Seqs), max(132/max(1, int64(a.KeyHeads)), (int64(a.Seqs)+63)/64))), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*op.DeltaNet)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[kernelDeltaNet_128Many], g)
+	}
+}
+
+// launchDeltaNet_32_2: kernels/h200/recurrent.toml.
+func (s *Set) launchDeltaNet_32_2(q op.Stream, a op.DeltaNet) {
+	if g := (op.Grid{X: uint32(8 * int64(a.KeyHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*op.DeltaNet)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[kernelDeltaNet_32_2], g)
+	}
+}
+
+// launchDeltaChunks_128: kernels/h200/recurrent.toml.
+func (s *Set) launchDeltaChunks_128(q op.Stream, a op.DeltaRule) {
+	b := argumentsDeltaRule{a, q.Scratch((int64(a.Rows)/64 + min(int64(a.Seqs), int64(a.Rows)/32)) * (int64(a.KeyHeads)*32768 + int64(a.ValueHeads)*41536))}
+	if g := (op.Grid{X: uint32(a.ValueHeads), Y: uint32((int64(a.ValueDim) + 15) / 16), Z: uint32(a.Seqs)}); g.X != 0 && g.Y != 0 && g.Z != 0 {
+		*(*argumentsDeltaRule)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[kernelDeltaChunks_128_0], g)
+	}
+	if g := (op.Grid{X: uint32(int64(a.Rows)/64 + min(int64(a.Seqs), int64(a.Rows)/32)), Y: uint32(a.KeyHeads), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*argumentsDeltaRule)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[kernelDeltaChunks_128_1], g)
+	}
+	if g := (op.Grid{X: uint32(2 * int64(a.ValueHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*argumentsDeltaRule)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[kernelDeltaChunks_128_2], g)
 	}
 }
 
@@ -15181,6 +15283,8 @@ func (s *Set) launchUnpackQ6K(q op.Stream, a op.Unpack) {
 // Scratch is the most scratch memory that a call up to these sizes may ask for.
 func (s *Set) Scratch(args any) int64 {
 	switch a := args.(type) {
+	case op.DeltaRule:
+		return s.scratchDeltaRule(a)
 	case op.ExpertDown:
 		return s.scratchExpertDown(a)
 	case op.ExpertDownAdd:
@@ -15201,6 +15305,13 @@ func (s *Set) Scratch(args any) int64 {
 		return s.scratchSample(a)
 	}
 	return 0
+}
+
+func (s *Set) scratchDeltaRule(a op.DeltaRule) (most int64) {
+	if !s.has.exact && a.KeyDim == 128 && a.ValueDim == 128 && int64(a.ValueHeads) <= 4*int64(a.KeyHeads) {
+		most = max(most, (int64(a.Rows)/64+min(int64(a.Seqs), int64(a.Rows)/32))*(int64(a.KeyHeads)*32768+int64(a.ValueHeads)*41536))
+	}
+	return most
 }
 
 func (s *Set) scratchExpertDown(a op.ExpertDown) (most int64) {
@@ -15427,6 +15538,11 @@ func where(serves bool, cost int64) int64 {
 
 func unsupported(operation string, scheme op.Scheme) error {
 	return fmt.Errorf("h200 has no %s kernel for weight scheme %v (known: bf16, q8_0, q4_0, q4_1, f8, f8block, nvfp4, q6_k)", operation, scheme)
+}
+
+type argumentsDeltaRule struct {
+	op.DeltaRule
+	scratch op.Ptr
 }
 
 type argumentsExpertDown struct {

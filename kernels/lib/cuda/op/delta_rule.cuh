@@ -1,10 +1,10 @@
 // DeltaRule on a GPU, row after row: a warp has kValues rows of one value head's state in registers, a lane every 32nd of their columns. Grid:
-// ValueHeads, ⌈ValueDim/(kValues·kThreads/32)⌉, Seqs. Limit: KeyDim at most 32·kPerLane.
+// ValueHeads, ⌈ValueDim/(kValues·kThreads/32)⌉, Seqs. Limit: KeyDim at most 32·kPerLane. Sequences that delta_chunks.cuh serves are left out.
 #pragma once
 #include "lib/cuda/op/slots.cuh"
 
 template <class P>
-__device__ void delta_rule(const atlas_DeltaRule &a) {
+__device__ void delta_rule(const atlas_DeltaRule &a, void * = nullptr) {
     constexpr int kPer = P::kPerLane, kValues = P::kValues;
     const int heads = a.KeyHeads, values = a.ValueHeads, dim = a.KeyDim, h = blockIdx.x, l = atlas::lane();
     const int key = a.Tiled ? h % heads : h / (values / heads);
@@ -14,7 +14,7 @@ __device__ void delta_rule(const atlas_DeltaRule &a) {
     atlas::release_next();
     atlas::wait_for_previous();
     const atlas::drafted_rows r(a, blockIdx.z);
-    if (r.empty() || first >= a.ValueDim) return;
+    if (r.empty() || r.in_chunks(P::kLeast) || first >= a.ValueDim) return;
     float *const state = a.State + ((size_t(r.slot) * values + h) * a.ValueDim + first) * dim;
     float *const journal = a.Journal + size_t(r.slot) * (2 * a.MaxDrafts + 1) * entry;
     float s[kValues][kPer] = {};

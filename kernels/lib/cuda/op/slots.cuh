@@ -20,6 +20,9 @@ struct drafted_rows : sequence_rows {
 
     template <class A>
     __device__ drafted_rows(const A &a, int s) : sequence_rows(a, s), drafts(a.Drafts ? a.Drafts[s] : 0), accepted(a.Accepted && position > 0 ? a.Accepted[s] : 0) {}
+
+    // True where delta_chunks.cuh serves it: sequences of at least so many rows, all of which stay. Where least is 0, there are none.
+    __device__ bool in_chunks(int least) const { return least > 0 && rows >= least && drafts == 0 && accepted == 0; }
 };
 
 // ln(1+eˣ), where eˣ is large too.

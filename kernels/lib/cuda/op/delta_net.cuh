@@ -1,0 +1,187 @@
+// DeltaNet for few rows of a sequence: convolution, delta rule, norm and gate in one launch. A cluster of kBlocks blocks has the value heads of a key head;
+// a block has as many of their rows of state as the others. They are held in registers.
+//
+// A head's sum of squares passes between blocks: each warp sends that of its four outputs to all. A block reads what it needs of a ring before it sends
+// anything, and only the first block writes what others read, after it has heard from all. So sequences may have any number of rows.
+// Grid: kBlocks·KeyHeads, Seqs; block kThreads. Limits: KeyDim = ValueDim = kDim, ValueHeads = kRatio·KeyHeads, Width 4.
+#pragma once
+#include "lib/cuda/op/delta_step.cuh"
+#include "lib/cuda/ptx/peer.cuh"
+
+template <class P>
+__device__ void delta_net(const atlas_DeltaNet &a) {
+    constexpr int kDim = P::kDim, kThreads = P::kThreads, kBlocks = P::kBlocks, kWidth = 4;
+    constexpr int kRows = P::kRatio * kDim / kBlocks, kGroups = kThreads / 8, kValues = kRows / kGroups, kQuads = kDim / 32;
+    constexpr int kPairs = kDim + kRows / 2, kTurns = (kPairs + kThreads - 1) / kThreads;  // channels of the block: query, key, its values
+    constexpr int kSums = kDim / 4, kSumBytes = P::kRatio * kSums * 4;
+    static_assert(atlas::launched<P, kThreads, 0, kBlocks>::kFits && kRows % kGroups == 0 && kRows % 4 == 0 && kDim % 32 == 0 && kSums <= 32, "whole groups");
+    __shared__ __align__(16) float query[2][kDim], keys[2][kDim], value[2][kRows], sums[2][P::kRatio * kSums];
+    __shared__ __align__(8) uint64_t barriers[2];
+    const int rank = atlas::cluster_rank(), key = blockIdx.x / kBlocks, l = atlas::lane(), t = threadIdx.x % 8, group = threadIdx.x / 8;
+    const int heads = a.KeyHeads, values = a.ValueHeads, channels = 2 * heads * kDim + values * kDim, ring = kWidth + a.MaxDrafts;
+    const uint32_t barrier = __cvta_generic_to_shared(barriers);
+    const auto head_of = [&](int row) { return a.Tiled ? key + row / kDim * heads : key * P::kRatio + row / kDim; };
+    if (threadIdx.x == 0) {
+        atlas::init_barrier(barrier, 1), atlas::init_barrier(barrier + 8, 1);
+        atlas::fence_barriers();
+    }
+    __syncthreads();
+    atlas::arrive_cluster();
+    atlas::release_next();
+
+    // Weights: filters, and of each row of state its head's numbers.
+    atlas::channel_pair pair[kTurns];
+    int channel[kTurns];  // negative: none
+#pragma unroll
+    for (int i = 0; i < kTurns; i++) {
+        const int p = threadIdx.x + i * kThreads;
+        const int row = rank * kRows + (p - kDim) * 2;
+        channel[i] = p < kDim / 2 ? key * kDim + p * 2 : p < kDim ? (heads + key) * kDim + (p - kDim / 2) * 2 : 2 * heads * kDim + head_of(row) * kDim + row % kDim;
+        if (p >= kPairs) channel[i] = -1;
+        if (p < kPairs) pair[i].load(a.Filter + size_t(channel[i]) * kWidth);
+    }
+    int h[kValues], v[kValues];
+    float decay[kValues], bias[kValues], scale[kValues];
+#pragma unroll
+    for (int n = 0; n < kValues; n++) {
+        const int row = rank * kRows + n * kGroups + group;
+        h[n] = head_of(row), v[n] = row % kDim;
+        decay[n] = a.Decay[h[n]], bias[n] = a.Bias[h[n]], scale[n] = a.Scale[v[n]];
+    }
+    const auto state_of = [&](int slot, int n) { return a.State + ((size_t(slot) * values + h[n]) * kDim + v[n]) * kDim; };
+    if (gridDim.y <= 4) {  // what the slot named now is likely to be asked for; another slot costs nothing but time
+        const int slot = *const_cast<const volatile int32_t *>(a.Slot + blockIdx.y);
+        if (slot >= 0 && slot < a.Slots) {
+            for (int n = 0; n < kValues; n++)
+                if (t < kQuads) atlas::prefetch(state_of(slot, n) + t * 32);
+            for (int i = 0; i < kTurns; i++)
+                if (channel[i] >= 0 && channel[i] % 64 == 0)
+                    for (int r = 0; r < ring; r++) atlas::prefetch(a.Window + (size_t(slot) * ring + r) * channels + channel[i]);
+        }
+    }
+    atlas::wait_for_previous();
+    const atlas::drafted_rows r(a, blockIdx.y);
+    if (r.empty()) {
+        atlas::wait_cluster();
+        return;
+    }
+
+    float4 s[kValues][kQuads] = {};
+    if (r.position > 0)
+#pragma unroll
+        for (int n = 0; n < kValues; n++)
+#pragma unroll
+            for (int j = 0; j < kQuads; j++) {
+                const uint4 x = atlas::load_once(state_of(r.slot, n) + j * 32 + t * 4);
+                s[n][j] = {__uint_as_float(x.x), __uint_as_float(x.y), __uint_as_float(x.z), __uint_as_float(x.w)};
+            }
+    const size_t pitch = size_t(channels) + size_t(values) * (kDim + 2);
+    const atlas_act *const in = a.In + size_t(r.first) * pitch;
+    atlas_act *const window = a.Window + size_t(r.slot) * ring * channels;
+#pragma unroll
+    for (int i = 0; i < kTurns; i++) {
+        if (channel[i] < 0) continue;
+        pair[i].window[kWidth - 1] = *reinterpret_cast<const uint32_t *>(in + channel[i]);
+#pragma unroll
+        for (int j = 0; j < kWidth - 1; j++) {
+            const int position = r.position - (kWidth - 1) + j;
+            pair[i].window[j] = position < 0 ? 0 : *reinterpret_cast<const uint32_t *>(window + size_t(position % ring) * channels + channel[i]);
+        }
+    }
+    const auto keep = [&] {
+#pragma unroll
+        for (int n = 0; n < kValues; n++)
+#pragma unroll
+            for (int j = 0; j < kQuads; j++)
+                *reinterpret_cast<float4 *>(state_of(r.slot, n) + j * 32 + t * 4) = s[n][j];
+    };
+
+    // Drafts that were right.
+    const atlas::journal journal(a, r.slot);
+    for (int i = r.position - r.accepted; i < r.position; i++)
+#pragma unroll
+        for (int n = 0; n < kValues; n++) {
+            const float delta = journal.delta(i, h[n])[v[n]], alpha = *journal.alpha(i, h[n]);
+            const float *const k = journal.key(i, key) + t * 4;
+#pragma unroll
+            for (int j = 0; j < kQuads; j++) s[n][j] = atlas::stepped(s[n][j], {k[j * 32], k[j * 32 + 1], k[j * 32 + 2], k[j * 32 + 3]}, delta, alpha);
+        }
+    atlas::wait_cluster();
+
+    const int kept = r.rows - r.drafts;
+    for (int i = 0; i < r.rows; i++) {
+        const int b = i & 1;
+        const atlas_act *const row = in + size_t(i) * pitch;
+        float beta[kValues], alpha[kValues], z[kValues];
+#pragma unroll
+        for (int n = 0; n < kValues; n++) {
+            const atlas_act *const gates = row + channels + size_t(values) * kDim;
+            beta[n] = __bfloat162float(gates[h[n]]), alpha[n] = __bfloat162float(gates[values + h[n]]);
+            z[n] = t == 0 ? __bfloat162float(row[channels + size_t(h[n]) * kDim + v[n]]) : 0.0f;
+        }
+        if (threadIdx.x == 0) atlas::arrive_expecting(barrier + 8 * b, kSumBytes);
+#pragma unroll
+        for (int p = 0; p < kTurns; p++) {
+            if (channel[p] < 0) continue;
+            const uint32_t x = pair[p].window[kWidth - 1];
+            const int at = (threadIdx.x + p * kThreads) * 2;
+            if (i >= r.rows - ring && (rank == 0 || at >= 2 * kDim))
+                *reinterpret_cast<uint32_t *>(window + size_t((r.position + i) % ring) * channels + channel[p]) = x;
+            const float2 y = pair[p].take(i + 1 < r.rows ? *reinterpret_cast<const uint32_t *>(row + pitch + channel[p]) : 0);
+            float *const to = at < kDim ? &query[b][at] : at < 2 * kDim ? &keys[b][at - kDim] : &value[b][at - 2 * kDim];
+            *reinterpret_cast<float2 *>(to) = y;
+        }
+        __syncthreads();
+        if (i == kept) keep();
+
+        float qq = 0, kk = 0, kq = 0, sk[kValues] = {}, sq[kValues] = {};
+        const auto key_of = [&](int j) { return *reinterpret_cast<const float4 *>(&keys[b][j * 32 + t * 4]); };
+#pragma unroll
+        for (int j = 0; j < kQuads; j++) {
+            const float4 q = *reinterpret_cast<const float4 *>(&query[b][j * 32 + t * 4]), k = key_of(j);
+            qq = atlas::dot(q, q, qq), kk = atlas::dot(k, k, kk), kq = atlas::dot(k, q, kq);
+#pragma unroll
+            for (int n = 0; n < kValues; n++) sk[n] = atlas::dot(s[n][j], k, sk[n]), sq[n] = atlas::dot(s[n][j], q, sq[n]);
+        }
+        const float unit = rsqrtf(atlas::row_sum(qq) + a.Eps) * rsqrtf(float(kDim)), key_unit = rsqrtf(atlas::row_sum(kk) + a.Eps);
+        kq = atlas::row_sum(kq) * unit * key_unit;
+        float out[kValues], step[kValues];
+#pragma unroll
+        for (int n = 0; n < kValues; n++) {
+            beta[n] = atlas::sigmoid(beta[n]), alpha[n] = __expf(decay[n] * atlas::softplus(alpha[n] + bias[n]));
+            const float delta = beta[n] * (value[b][n * kGroups + group] - alpha[n] * (atlas::row_sum(sk[n]) * key_unit));
+            const float o = fmaf(alpha[n] * unit, atlas::row_sum(sq[n]), delta * kq);
+            out[n] = __bfloat162float(__float2bfloat16_rn(o));
+            float square = out[n] * out[n];
+            square += __shfl_xor_sync(atlas::kAllLanes, square, 8);
+            square += __shfl_xor_sync(atlas::kAllLanes, square, 16);
+            const int quad = (rank * kRows + n * kGroups) / 4 + threadIdx.x / 32;
+            if (l < kBlocks)
+                atlas::store_counted(atlas::address_in(__cvta_generic_to_shared(&sums[b][quad]), l), __float_as_uint(square), atlas::address_in(barrier + 8 * b, l));
+            if (i >= kept && t == 0) {
+                journal.delta(r.position + i, h[n])[v[n]] = delta;
+                if (v[n] == 0) *journal.alpha(r.position + i, h[n]) = alpha[n];
+            }
+            step[n] = delta * key_unit;
+        }
+#pragma unroll
+        for (int j = 0; j < kQuads; j++) {
+            const float4 k = key_of(j);
+#pragma unroll
+            for (int n = 0; n < kValues; n++) s[n][j] = atlas::stepped(s[n][j], k, step[n], alpha[n]);
+        }
+        if (i >= kept && rank == 0)
+            for (int c = threadIdx.x; c < kDim; c += kThreads) journal.key(r.position + i, key)[c] = keys[b][c] * key_unit;
+        if (i + 1 == r.rows && r.drafts == 0) keep();
+
+        atlas::wait_peers(barrier + 8 * b, i / 2 & 1);
+#pragma unroll
+        for (int n = 0; n < kValues; n++) {
+            const int head = (rank * kRows + n * kGroups + group) / kDim;
+            const float mean = atlas::warp_sum(l < kSums ? sums[b][head * kSums + l] : 0.0f) / kDim;
+            const float gate = a.Gate == ATLAS_GATE_SILU ? atlas::silu(z[n]) : atlas::sigmoid(z[n]);
+            if (t == 0)
+                a.Out[(size_t(r.first + i) * values + h[n]) * kDim + v[n]] = __float2bfloat16_rn(out[n] * rsqrtf(mean + a.NormEps) * scale[n] * gate);
+        }
+    }
+}
