@@ -7,7 +7,7 @@ struct arguments {
 };
 
 struct atlas_delta_rule_128_constants {
-    static constexpr int kPerLane = 4, kValues = 4, kCluster = 1, kShared = 0, kThreads = 128;
+    static constexpr int kLeast = 0, kPerLane = 4, kValues = 4, kCluster = 1, kShared = 0, kThreads = 128;
 };
 
 extern "C" __global__ void __launch_bounds__(128) atlas_delta_rule_128(const __grid_constant__ arguments a) {

@@ -8,7 +8,7 @@ struct arguments {
 
 struct atlas_expert_up_bf16_few_1_constants {
     static constexpr atlas_Scheme kScheme = ATLAS_SCHEME_BF16;
-    static constexpr int kPicks = 12, kPieces = 4, kPool = 4112, kRows = 1, kStages = 2, kTeams = 3, kUnits = 1, kCluster = 1, kShared = 207488, kThreads = 768;
+    static constexpr int kPicks = 12, kPieces = 4, kPool = 4112, kRows = 1, kStages = 2, kTeams = 3, kUnits = 1, kCluster = 1, kShared = 207616, kThreads = 768;
 };
 
 extern "C" __global__ void __launch_bounds__(768, 1) atlas_expert_up_bf16_few_1(const __grid_constant__ arguments a) {
