@@ -23,7 +23,7 @@ func Bundle() *bundle.Bundle {
 		Needs:       []string{"sm_90a"},
 		Features:    []string{},
 		Kernels:     Kernels[:],
-		Contract:    "11e7f29875ed9fcc7ffdfc2baed1e9e0",
+		Contract:    "ea70eba9d6a9599af2c44cc43e234bf2",
 		Files:       files,
 		New: func(kernels []op.Kernel, has func(feature string) bool) bundle.Set {
 			return New(kernels, has)

@@ -982,6 +982,7 @@ var Kernels = [...]bundle.Kernel{
 	{Name: "atlas_norm_route_up_q4_0_1"},
 	{Name: "atlas_norm_route_up_q4_1_1"},
 	{Name: "atlas_norm_route_up_nvfp4_1"},
+	{Name: "atlas_norm_route_up_nvfp4_1_of_256"},
 	{Name: "atlas_pack_bf16"},
 	{Name: "atlas_pack_q8_0"},
 	{Name: "atlas_pack_q4_0"},
@@ -2054,6 +2055,7 @@ const (
 	kernelNormRouteUpQ4_0_1
 	kernelNormRouteUpQ4_1_1
 	kernelNormRouteUpNvfp4_1
+	kernelNormRouteUpNvfp4_1Of_256
 	kernelPackBf16
 	kernelPackQ8_0
 	kernelPackQ4_0
@@ -4556,6 +4558,8 @@ func (s *Set) NormRouteUp(q op.Stream, a op.NormRouteUp) bool {
 		switch {
 		case !s.has.exact && a.Shared == 0 && a.Rows == 1 && a.Bias == 0 && a.Router.Scheme == op.SchemeBF16 && a.Router.Rows <= 128 && int64(a.Router.Rows)%16 == 0 && int64(a.W.Cols)%64 == 0 && a.W.Cols <= 2048 && int64(a.W.Rows)%32 == 0 && a.TopK <= 8 && int64(a.TopK)*int64(a.W.Rows) <= 15360:
 			s.launchNormRouteUpNvfp4_1(q, a)
+		case !s.has.exact && a.Shared == 1 && a.Rows == 1 && a.Bias == 0 && a.Router.Scheme == op.SchemeBF16 && a.Router.Rows <= 257 && int64(a.Router.Rows)%16 == 1 && int64(a.W.Cols)%64 == 0 && a.W.Cols <= 2048 && int64(a.W.Rows)%32 == 0 && a.TopK <= 9 && int64(a.TopK)*int64(a.W.Rows) <= 15360:
+			s.launchNormRouteUpNvfp4_1Of_256(q, a)
 		default:
 			return false
 		}
@@ -14481,6 +14485,12 @@ func (s *Set) launchNormRouteUpQ4_1_1(q op.Stream, a op.NormRouteUp) {
 func (s *Set) launchNormRouteUpNvfp4_1(q op.Stream, a op.NormRouteUp) {
 	*(*op.NormRouteUp)(q.Args(unsafe.Sizeof(a))) = a
 	q.Launch(s.kernels[kernelNormRouteUpNvfp4_1], op.Grid{X: 120, Y: 1, Z: 1})
+}
+
+// launchNormRouteUpNvfp4_1Of_256: kernels/h200/base/nvfp4/experts_few.toml.
+func (s *Set) launchNormRouteUpNvfp4_1Of_256(q op.Stream, a op.NormRouteUp) {
+	*(*op.NormRouteUp)(q.Args(unsafe.Sizeof(a))) = a
+	q.Launch(s.kernels[kernelNormRouteUpNvfp4_1Of_256], op.Grid{X: 120, Y: 1, Z: 1})
 }
 
 // launchPackBf16: kernels/h200/base/bf16/kernels.toml.

@@ -9,7 +9,7 @@ struct arguments {
 struct atlas_norm_route_row_of_256_constants {
     static constexpr atlas_Scheme kScheme = ATLAS_SCHEME_BF16;
     static constexpr bool kCommon = true;
-    static constexpr int kPerLane = 8, kStrips = 2, kCluster = 8, kShared = 209968, kThreads = 256;
+    static constexpr int kPerLane = 8, kStrips = 2, kCluster = 8, kShared = 143952, kThreads = 256;
 };
 
 extern "C" __global__ void __launch_bounds__(256, 1) atlas_norm_route_row_of_256(const __grid_constant__ arguments a) {

@@ -8,8 +8,8 @@ struct arguments {
 
 struct atlas_norm_route_up_q4_0_1_constants {
     static constexpr atlas_Scheme kScheme = ATLAS_SCHEME_Q4_0;
-    static constexpr bool kSpreads = true;
-    static constexpr int kUnits = 8, kCluster = 8, kShared = 177152, kThreads = 512;
+    static constexpr bool kCommon = false, kSpreads = true;
+    static constexpr int kStrips = 1, kUnits = 8, kCluster = 8, kShared = 177152, kThreads = 512;
 };
 
 extern "C" __global__ void __launch_bounds__(512, 2) atlas_norm_route_up_q4_0_1(const __grid_constant__ arguments a) {

@@ -1,9 +1,9 @@
 // NormRoute for one row: RMSNorm, the Linear of the router and Route in one launch, its sums in an order of its own.
 //
 // norm_route_row: a cluster of eight blocks, each of which has kStrips strips, of 16 experts each, in registers by the time when the row
-// may be read; where kCommon one block also has the strip with the gate of a shared expert. Every block normalises the row for itself. A
-// warp multiplies the columns that it has normalised, and sends what it has of the logits to the first block, where warps add them and
-// one picks.
+// may be read. Every block normalises the row for itself. A warp multiplies the columns that it has normalised, and sends what it has of the
+// logits to the first block, where warps add them and one picks. Where kCommon, threads of the first block also multiply by the gate of a
+// shared expert.
 // Grid 8, cluster 8, 256 threads. One row; bf16 weights, W.Rows-Shared at most 128·kStrips and a multiple of 16, W.Cols%64 == 0 and at most
 // 2048; Shared is kCommon; at most 32·kPerLane experts to choose from. Dynamic shared memory: norm_row_shape<kStrips, kCommon>::kShared.
 #pragma once
@@ -19,10 +19,10 @@ extern __shared__ __align__(1024) uint8_t norm_row_shared[];
 template <int kStrips, bool kCommon>
 struct norm_row_shape {
     static constexpr int kBlocks = 8, kWarps = 8, kUnits = 4, kExperts = 16 * kBlocks * kStrips;  // units of a warp
-    static constexpr int kStrip = kWarps * kUnits * unit<ATLAS_SCHEME_BF16>::kBytes, kSlots = kBlocks * kStrips + kCommon;
-    static constexpr int kRowAt = (kStrips + kCommon) * kStrip, kPartsAt = kRowAt + kWarps * kUnits * 128;
+    static constexpr int kStrip = kWarps * kUnits * unit<ATLAS_SCHEME_BF16>::kBytes, kSlots = kBlocks * kStrips;
+    static constexpr int kRowAt = kStrips * kStrip, kPartsAt = kRowAt + kWarps * kUnits * 128;
     static constexpr int kLogitsAt = kPartsAt + kWarps * kSlots * 64, kSquaresAt = kLogitsAt + kExperts * 2;
-    static constexpr int kBarriersAt = kSquaresAt + kWarps * 4, kShared = kBarriersAt + 16;
+    static constexpr int kGatesAt = kSquaresAt + kWarps * 4, kBarriersAt = kGatesAt + (kCommon ? kWarps * 4 : 0), kShared = kBarriersAt + 16;
 };
 
 }  // namespace atlas
@@ -39,29 +39,28 @@ __device__ void norm_route_row(const atlas_NormRoute &a) {
     float *const squares = reinterpret_cast<float *>(shared + shape::kSquaresAt);
     const int cols = a.W.Cols, units = cols / 64, experts = a.W.Rows - P::kCommon, rank = cluster_rank(), c = threadIdx.x * 8;
     const int whole = experts / 16, first_strip = rank * P::kStrips, own = max(0, min(P::kStrips, whole - first_strip));
-    const bool common = P::kCommon && rank == shape::kBlocks - 2, adds = rank == 0 && warp() < P::kPerLane, there = c < cols;
-    const auto strip_of = [&](int i) { return i < P::kStrips ? first_strip + i : whole; };  // the strip in place i of this block
+    const bool adds = rank == 0 && warp() < P::kPerLane, there = c < cols, common = P::kCommon && rank == 0;
     release_next();
     if (warp() == 0) {
         if (lane() == 0) {
             init_barrier(weights_there, 1), init_barrier(logits_there, 1);
             fence_barriers();
-            arrive_expecting(weights_there, (own + common) * units * unit_t::kBytes);
-            if (adds) arrive_expecting(logits_there, (whole + P::kCommon) * shape::kWarps * 64);
+            arrive_expecting(weights_there, own * units * unit_t::kBytes);
+            if (adds) arrive_expecting(logits_there, whole * shape::kWarps * 64);
         }
         __syncwarp();
         if (elected())
-            for (int i = 0; i < P::kStrips + P::kCommon; i++)
-                if (i < P::kStrips ? i < own : common)
-                    copy_units<ATLAS_SCHEME_BF16, 32>(memory + i * shape::kStrip, unit_t::at(a.W, 0, strip_of(i), 0), units, units * unit_t::kBytes, weights_there);
+            for (int i = 0; i < own; i++)
+                copy_units<ATLAS_SCHEME_BF16, 32>(memory + i * shape::kStrip, unit_t::at(a.W, 0, first_strip + i, 0), units, units * unit_t::kBytes, weights_there);
     }
     arrive_cluster();
     const f32x8 scale = there ? scales(a.Scale + c, 8, true) : f32x8{};
     const int expert = warp() * 32 + lane();  // whose logit a lane adds
     const float factor = adds && expert < experts ? row_scale(a.W, 0, expert) * unit_t::kFactor : 0.0f;
-    const float common_factor = P::kCommon && adds ? row_scale(a.W, 0, experts) * unit_t::kFactor : 0.0f;
+    const float gate_factor = common ? row_scale(a.W, 0, experts) * unit_t::kFactor : 0.0f;
+    const uint4 gate_row = common && there ? *reinterpret_cast<const uint4 *>(weight_row64(a.W, 0, experts).at(c)) : uint4{};
     // What a warp has of experts g and g+8 of a strip stands together.
-    const auto parts_of = [&](int slot, int n) { return reinterpret_cast<const float *>(shared + shape::kPartsAt) + (slot * 8 + n % 8) * 2 + n / 8; };
+    const float *const parts = reinterpret_cast<const float *>(shared + shape::kPartsAt) + (expert / 16 * 8 + expert % 8) * 2 + expert / 8 % 2;
     const float part = 1.0f / cols;
     const uint32_t arrives = address_in(logits_there, 0);
     const int first = warp() * shape::kUnits;
@@ -126,9 +125,15 @@ __device__ void norm_route_row(const atlas_NormRoute &a) {
 #pragma unroll
     for (int s = 0; s < P::kStrips; s++)
         if (s < own) multiply(w[s], first_strip + s);
+    float *const gates = reinterpret_cast<float *>(shared + shape::kGatesAt);
     if (common) {
-        load_strip(w[0], P::kStrips);
-        multiply(w[0], shape::kSlots - 1);
+        const f32x8 x = widen(normed), gate = widen(gate_row);
+        float sum = 0;
+#pragma unroll
+        for (int i = 0; i < 8; i++) sum = fmaf(x.v[i], gate.v[i], sum);
+        sum = warp_sum(sum);
+        if (lane() == 0) gates[warp()] = sum;
+        if (P::kPerLane < shape::kWarps) __syncthreads();
     }
     if (rank == shape::kBlocks - 1 && there) {  // the first block has more to do
         if (a.Residual) *reinterpret_cast<uint4 *>(a.Sum + c) = x;
@@ -137,18 +142,18 @@ __device__ void norm_route_row(const atlas_NormRoute &a) {
     if (!adds) return;
     wait_peers(logits_there, 0);
     atlas_act *const logits = reinterpret_cast<atlas_act *>(shared + shape::kLogitsAt);
-    const auto logit = [&](const float *parts, float factor) {
-        float sum = 0;
+    float sum = 0;
 #pragma unroll
-        for (int p = 0; p < shape::kWarps; p++) sum += parts[p * shape::kSlots * 16];
-        return __float2bfloat16_rn(sum * factor);
-    };
-    logits[expert] = expert < experts ? logit(parts_of(expert / 16, expert % 16), factor) : __float2bfloat16_rn(-INFINITY);
-    const atlas_act gate = P::kCommon && warp() == 0 ? logit(parts_of(shape::kSlots - 1, 0), common_factor) : atlas_act{};
+    for (int p = 0; p < shape::kWarps; p++) sum += parts[p * shape::kSlots * 16];
+    logits[expert] = __float2bfloat16_rn(expert < experts ? sum * factor : -INFINITY);
     if (warp() > 0) return arrive_named<P::kPerLane * 32>(1);
     sync_named<P::kPerLane * 32>(1);
     atlas_act mine[P::kPerLane];
 #pragma unroll
     for (int i = 0; i < P::kPerLane; i++) mine[i] = logits[i * 32 + lane()];
-    routing::route_row<P::kPerLane>({a.IDs, a.Weights, a.Order, a.Starts, nullptr, a.Bias, 1, a.W.Rows, a.TopK, a.Shared, a.Normalise, a.Routing, a.Factor}, mine, gate);
+    float gate = 0;
+    if (P::kCommon)
+#pragma unroll
+        for (int i = 0; i < shape::kWarps; i++) gate += gates[i];
+    routing::route_row<P::kPerLane>({a.IDs, a.Weights, a.Order, a.Starts, nullptr, a.Bias, 1, a.W.Rows, a.TopK, a.Shared, a.Normalise, a.Routing, a.Factor}, mine, __float2bfloat16_rn(gate * gate_factor));
 }

@@ -30,38 +30,42 @@ __device__ void rank_keys(const uint32_t *keys, int topK, uint32_t *picks, uint8
     if (above < topK) picks[above] = mine;
 }
 
-// All outputs, by one warp: of keys and what rank_keys made of them.
+// All outputs, by one warp: of keys and what rank_keys made of them; shared is the logit of a shared expert.
 template <int kPerLane>
-__device__ void write_ranked(const atlas_Route &a, const uint32_t *keys, const uint32_t *picks, const uint8_t *ranks) {
+__device__ void write_ranked(const atlas_Route &a, const uint32_t *keys, const uint32_t *picks, const uint8_t *ranks, atlas_act shared) {
     const int lane = atlas::lane();
     int start = 0;
 #pragma unroll
     for (int i = 0; i < kPerLane; i++) {
-        const int e = i * 32 + lane, rank = e < a.Experts ? ranks[e] : a.TopK;
-        const uint32_t picked = __ballot_sync(kAllLanes, rank < a.TopK);
+        const int e = i * 32 + lane, rank = e < routed(a) ? ranks[e] : choices(a);
+        const uint32_t picked = __ballot_sync(kAllLanes, rank < choices(a));
         const int at = start + __popc(picked & (1u << lane) - 1);
-        if (e < a.Experts) a.Starts[e] = at;
-        if (rank < a.TopK) a.Order[at] = rank;
+        if (e < routed(a)) a.Starts[e] = at;
+        if (rank < choices(a)) a.Order[at] = rank;
         start += __popc(picked);
     }
-    if (lane == 0) a.Starts[a.Experts] = start;
+    pick_shared(a, 0, shared);
+    if (lane == 0) {
+        start_shared(a, start);
+        if (a.Shared) a.Order[start] = a.TopK - 1;
+    }
     const bool sigmoid = a.Routing == ATLAS_ROUTE_SIGMOID;
     const float first = logit_of(picks[0]);
     const auto score_of = [&](uint32_t key) {
         const float x = __expf(sigmoid ? -logit_of(key) : logit_of(key) - first);
         return sigmoid ? __fdividef(1.0f, 1.0f + x) : x;
     };
-    const uint32_t mine = lane < a.TopK ? picks[lane] : 0;
-    const float score = lane < a.TopK ? score_of(mine) : 0.0f;
+    const uint32_t mine = lane < choices(a) ? picks[lane] : 0;
+    const float score = lane < choices(a) ? score_of(mine) : 0.0f;
     float all = score;  // of the picks, or of all experts
     if (!a.Normalise && !sigmoid) {
         all = 0;
 #pragma unroll
         for (int i = 0; i < kPerLane; i++)
-            if (i * 32 + lane < a.Experts) all += score_of(keys[i * 32 + lane]);
+            if (i * 32 + lane < routed(a)) all += score_of(keys[i * 32 + lane]);
     }
     all = warp_sum(all);
-    if (lane >= a.TopK) return;
+    if (lane >= choices(a)) return;
     a.IDs[lane] = expert_of(mine);
     a.Weights[lane] = score * (a.Normalise || !sigmoid ? __fdividef(a.Scale, all) : a.Scale);
 }

@@ -1,6 +1,6 @@
 // NormRouteUp of one row: RMSNorm, the Linear of the router, Route and ExpertUp in one launch. Clusters of eight blocks find the picks
-// each for itself, because a second launch, or a message to all, takes longer. A block has a strip of the router, 16 experts, in
-// shared memory by the time when the row may be read; it normalises the row, multiplies its strip and sends the places of its logits
+// each for itself, because a second launch, or a message to all, takes longer. A block has kStrips strips of the router, 16 experts each, in
+// shared memory by the time when the row may be read; it normalises the row, multiplies its strips and sends the places of its logits
 // in their order to all blocks of the cluster. All threads of each find the picks (route_ranks.cuh), and the block asks at once for
 // what it needs of the experts: all of that but the expert is known before the row is.
 //
@@ -8,7 +8,7 @@
 // the columns. The next kernel may start when the last block has stored the picks, which it may want before it waits.
 //
 // Grid of whole clusters, at most 4·grid items; cluster 8; 512 threads. One row of at most 2048 columns, W.Cols%64 == 0,
-// W.Rows%32 == 0; a router in bf16 of at most 128 rows, Router.Rows%16 == 0; at most eight picks. Where kSpreads, nvfp4 by
+// W.Rows%32 == 0; a router in bf16, Router.Rows-Shared at most 128·kStrips and a multiple of 16; Shared is kCommon; at most eight picks and a shared one. Where kSpreads, nvfp4 by
 // spread.cuh, GGUF's formats by fixed.cuh with W.Cols%512 == 0. Dynamic shared memory: the shape's kShared.
 #pragma once
 #include "lib/cuda/op/rmsnorm.cuh"
@@ -18,16 +18,16 @@
 
 namespace atlas {
 
-template <atlas_Scheme kScheme, int kUnits, bool kSpreads>
+template <atlas_Scheme kScheme, int kUnits, bool kSpreads, int kStrips, bool kCommon>
 struct route_up_shape {
     static constexpr bool kFixed = kSpreads && kScheme != ATLAS_SCHEME_NVFP4;
-    static constexpr int kBlocks = 8, kParts = 4, kTeams = 4, kWarps = kTeams * kParts, kPicks = 8, kExperts = 16 * kBlocks, kEach = 2;  // units of the router a warp
+    static constexpr int kBlocks = 8, kParts = 4, kTeams = 4, kWarps = kTeams * kParts, kPicks = 8, kExperts = 16 * kBlocks * kStrips, kEach = 2;  // units of the router a warp
     static constexpr int kUnit = unit<kScheme>::kBytes, kStrip = kUnits * kUnit, kShare = 2 * kStrip;  // of a warp
-    static constexpr int kRouterUnit = unit<ATLAS_SCHEME_BF16>::kBytes, kRouter = kWarps * kEach * kRouterUnit;
+    static constexpr int kRouterUnit = unit<ATLAS_SCHEME_BF16>::kBytes, kRouterStrip = kWarps * kEach * kRouterUnit, kRouter = kStrips * kRouterStrip;
     static constexpr int kRowAt = kWarps * kShare > kRouter ? kWarps * kShare : kRouter;  // experts take the router's place
     static constexpr int kZerosAt = kRowAt + kWarps * kEach * 128, kSumsAt = kZerosAt + (kSpreads ? kUnits * 128 : 0);
-    static constexpr int kPartsAt = kSumsAt + kWarps * 32 * 4, kKeysAt = kPartsAt + kWarps * 16 * 4, kRanksAt = kKeysAt + kExperts * 4;
-    static constexpr int kSquaresAt = kRanksAt + kExperts, kPicksAt = kSquaresAt + kWarps * 4, kBarriersAt = kPicksAt + kPicks * 8, kEnd = kBarriersAt + (2 + kWarps) * 8;
+    static constexpr int kPartsAt = kSumsAt + kWarps * 32 * 4, kKeysAt = kPartsAt + kStrips * kWarps * 16 * 4, kRanksAt = kKeysAt + kExperts * 4;
+    static constexpr int kSquaresAt = kRanksAt + kExperts, kGatesAt = kSquaresAt + kWarps * 4, kPicksAt = kGatesAt + (kCommon ? kWarps * 4 : 0), kBarriersAt = kPicksAt + kPicks * 8, kEnd = kBarriersAt + (2 + kWarps) * 8;
     static constexpr int kFixedAt = (kEnd + 127) / 128 * 128, kOwnRow = kUnits * 160, kShared = kFixed ? kFixedAt + kWarps * kOwnRow : kEnd;  // numbers of a warp's columns
     static_assert(kUnits * kParts * 64 >= 2048, "all columns");
     static_assert(unit<kScheme>::kPitch == kUnit, "units of a strip lie together");
@@ -38,7 +38,7 @@ struct route_up_shape {
 template <class P>
 __device__ void route_up_row(const atlas_NormRouteUp &a) {
     using namespace atlas;
-    using shape = route_up_shape<P::kScheme, P::kUnits, P::kSpreads>;
+    using shape = route_up_shape<P::kScheme, P::kUnits, P::kSpreads, P::kStrips, P::kCommon>;
     static_assert(launched<P, shape::kWarps * 32, shape::kShared, shape::kBlocks>::kFits);
     using product_t = few_product<P::kScheme, 2, P::kSpreads>;
     using router_t = unit<ATLAS_SCHEME_BF16>;
@@ -47,8 +47,9 @@ __device__ void route_up_row(const atlas_NormRouteUp &a) {
     uint8_t *const shared = strip_shared;
     const uint32_t memory = shared_address(shared), router_there = memory + shape::kBarriersAt, keys_there = router_there + 8;
     const uint32_t own = memory + warp() * shape::kShare, own_there = keys_there + 8 + warp() * 8;  // of a warp: gates, then ups
-    const int rank = cluster_rank(), units = w.Cols / 64, experts = router.Rows, c = threadIdx.x * 4;
-    const bool there = c < w.Cols, has_strip = rank * 16 < experts, last = blockIdx.x == gridDim.x - 1;
+    const int rank = cluster_rank(), units = w.Cols / 64, experts = router.Rows - P::kCommon, c = threadIdx.x * 4;
+    const int first = rank * P::kStrips, strips = max(0, min(P::kStrips, experts / 16 - first));  // of this block
+    const bool there = c < w.Cols, last = blockIdx.x == gridDim.x - 1, common = P::kCommon && last;
     const int team = warp() / shape::kParts, part = warp() % shape::kParts, half = w.Rows / 2, groups = half / 16;
     const int item = team * gridDim.x + blockIdx.x, pick = item / groups, group = item % groups, begin = units * part / shape::kParts, end = units * (part + 1) / shape::kParts;
     const bool busy = item < a.TopK * groups;
@@ -58,10 +59,12 @@ __device__ void route_up_row(const atlas_NormRouteUp &a) {
         if (lane() == 0) {
             init_barrier(router_there, 1), init_barrier(keys_there, 1);
             fence_barriers();
-            arrive_expecting(router_there, has_strip ? units * shape::kRouterUnit : 0), arrive_expecting(keys_there, experts * 4);
+            arrive_expecting(router_there, strips * units * shape::kRouterUnit), arrive_expecting(keys_there, experts * 4);
         }
         __syncwarp();
-        if (has_strip && elected()) copy_units<ATLAS_SCHEME_BF16, 32>(memory, router_t::at(router, 0, rank, 0), units, units * shape::kRouterUnit, router_there);
+        if (elected())
+            for (int i = 0; i < strips; i++)
+                copy_units<ATLAS_SCHEME_BF16, 32>(memory + i * shape::kRouterStrip, router_t::at(router, 0, first + i, 0), units, units * shape::kRouterUnit, router_there);
     }
     if (lane() == 0) {
         init_barrier(own_there, 1);
@@ -70,22 +73,27 @@ __device__ void route_up_row(const atlas_NormRouteUp &a) {
     uint32_t *const keys = reinterpret_cast<uint32_t *>(shared + shape::kKeysAt);
     if (threadIdx.x >= experts && threadIdx.x < shape::kExperts) keys[threadIdx.x] = 0;
     arrive_cluster();
-    const int pair = lane() % 8 * 2, expert_of = rank * 16 + pair;  // the first of two logits that a lane of the first warp sends
+    const int pair = lane() % 8 * 2, expert_of = (first + warp()) * 16 + pair;  // the first of two logits that a lane sends, of a strip for each of the first warps
+    const bool sends = warp() < strips;
     float2 factor = {};
-    if (warp() == 0 && has_strip) factor = {row_scale(router, 0, expert_of), row_scale(router, 0, expert_of + 1)};
+    if (sends) factor = {row_scale(router, 0, expert_of), row_scale(router, 0, expert_of + 1)};
     if (product_t::kLifts) factor = {factor.x * 0x1p-64f, factor.y * 0x1p-64f};
     const float4 scale = there ? *reinterpret_cast<const float4 *>(a.Scale + c) : float4{};
     const float each = 1.0f / w.Cols;
     if constexpr (P::kSpreads)
         if (threadIdx.x < P::kUnits * 8) store_shared(memory + shape::kZerosAt + threadIdx.x * 16, {});
-    router_t strip[kEach] = {};
-    const auto load_strip = [&](int i) {
-        if (has_strip && warp() * kEach + i < units) strip[i].load(shared + (warp() * kEach + i) * shape::kRouterUnit);
+    const float gate_factor = common ? row_scale(router, 0, experts) : 0.0f;
+    const uint2 gate_row = common && there ? *reinterpret_cast<const uint2 *>(weight_row64(router, 0, experts).at(c & ~7) + c % 8) : uint2{};
+    router_t strip[P::kStrips][kEach] = {};
+    const auto load_strips = [&](int i) {
+#pragma unroll
+        for (int s = 0; s < P::kStrips; s++)
+            if (s < strips && warp() * kEach + i < units) strip[s][i].load(shared + s * shape::kRouterStrip + (warp() * kEach + i) * shape::kRouterUnit);
     };
     __syncthreads();  // of barriers too
     if (lane() == 0) arrive_expecting(own_there, 2 * bytes);
     wait_barrier(router_there, 0);
-    load_strip(0);
+    load_strips(0);
     wait_cluster();
     wait_for_previous();
 
@@ -112,31 +120,40 @@ __device__ void route_up_row(const atlas_NormRouteUp &a) {
     }
     const float inverse = rsqrtf(sum * each + a.Eps);
     uint2 y = {narrow(low(x.x) * (inverse * scale.x), high(x.x) * (inverse * scale.y)), narrow(low(x.y) * (inverse * scale.z), high(x.y) * (inverse * scale.w))};
+    if (common) {
+        const float gate = warp_sum(fmaf(low(y.x), low(gate_row.x), low(y.y) * low(gate_row.y)) + fmaf(high(y.x), high(gate_row.x), high(y.y) * high(gate_row.y)));
+        if (lane() == 0) reinterpret_cast<float *>(shared + shape::kGatesAt)[warp()] = gate;
+    }
     if (product_t::kLifts) y = {multiply_pair(y.x, kTwo64), multiply_pair(y.y, kTwo64)};
     *reinterpret_cast<uint2 *>(shared + shape::kRowAt + c * 2) = y;
     __syncwarp();
 
     float *const parts = reinterpret_cast<float *>(shared + shape::kPartsAt);
-    if (has_strip) {  // the columns that the warp has normalised
-        float sums[kEach][2][4] = {};
+    if (strips > 0) {  // the columns that the warp has normalised
         uint32_t b[kEach][2][4];
         const uint32_t at = memory + shape::kRowAt + warp() * kEach * 128 + lane() / 8 * 16;
 #pragma unroll
         for (int i = 0; i < kEach; i++) load_matrices(b[i][0], at + i * 128), load_matrices(b[i][1], at + i * 128 + 64);
-        load_strip(1);
+        load_strips(1);
 #pragma unroll
-        for (int i = 0; i < kEach; i++)
+        for (int s = 0; s < P::kStrips; s++) {
+            float sums[kEach][2][4] = {};
 #pragma unroll
-            for (int step = 0; step < 4; step++) product(sums[i][step / 2], strip[i].steps[step], b[i][step / 2][step % 2 * 2], b[i][step / 2][step % 2 * 2 + 1]);
-        const auto all = [&](int of) { return (sums[0][0][of] + sums[0][1][of]) + (sums[1][0][of] + sums[1][1][of]); };
-        if (lane() % 4 == 0) parts[warp() * 16 + lane() / 4] = all(0), parts[warp() * 16 + lane() / 4 + 8] = all(2);
+            for (int i = 0; i < kEach; i++)
+#pragma unroll
+                for (int step = 0; step < 4; step++) product(sums[i][step / 2], strip[s][i].steps[step], b[i][step / 2][step % 2 * 2], b[i][step / 2][step % 2 * 2 + 1]);
+            const auto all = [&](int of) { return (sums[0][0][of] + sums[0][1][of]) + (sums[1][0][of] + sums[1][1][of]); };
+            float *const to = parts + (s * kWarps + warp()) * 16 + lane() / 4;
+            if (lane() % 4 == 0) to[0] = all(0), to[8] = all(2);
+        }
     }
     __syncthreads();
-    if (warp() == 0 && has_strip) {
+    if (sends) {
+        const float *const of_strip = parts + warp() * kWarps * 16;
         float2 mine = {};
 #pragma unroll
         for (int p = 0; p < kWarps; p += 2) {
-            const float2 even = *reinterpret_cast<const float2 *>(parts + p * 16 + pair), odd = *reinterpret_cast<const float2 *>(parts + p * 16 + 16 + pair);
+            const float2 even = *reinterpret_cast<const float2 *>(of_strip + p * 16 + pair), odd = *reinterpret_cast<const float2 *>(of_strip + p * 16 + 16 + pair);
             mine.x += even.x + odd.x, mine.y += even.y + odd.y;
         }
         const uint64_t even = routing::key_of(__float2bfloat16_rn(mine.x * factor.x), expert_of), odd = routing::key_of(__float2bfloat16_rn(mine.y * factor.y), expert_of + 1);
@@ -146,16 +163,21 @@ __device__ void route_up_row(const atlas_NormRouteUp &a) {
     }
     wait_barrier(keys_there, 0);
     uint32_t *const picks = reinterpret_cast<uint32_t *>(shared + shape::kPicksAt);
-    routing::rank_keys<shape::kExperts, kWarps * 32>(keys, a.TopK, picks, shared + shape::kRanksAt);
+    routing::rank_keys<shape::kExperts, kWarps * 32>(keys, a.TopK - P::kCommon, picks, shared + shape::kRanksAt);
     __syncthreads();
 
-    const int expert = busy ? routing::expert_of(picks[pick]) : 0;
+    const int expert = !busy ? 0 : P::kCommon && pick == a.TopK - 1 ? experts : routing::expert_of(picks[pick]);
     if (bytes > 0 && elected()) {
         const uint8_t *const from = w.Data + size_t(expert) * w.Stride;
         copy_bulk(own, from + gates, bytes, own_there), copy_bulk(own + shape::kStrip, from + ups, bytes, own_there);
     }
     if (last && warp() == kWarps - 1) {  // which has no item where there are as few as possible
-        routing::write_ranked<shape::kExperts / 32>({a.IDs, a.Weights, a.Order, a.Starts, nullptr, nullptr, 1, experts, a.TopK, 0, a.Normalise, a.Routing, a.Factor}, keys, picks, shared + shape::kRanksAt);
+        float gate = 0;
+        if (P::kCommon)
+#pragma unroll
+            for (int i = 0; i < kWarps; i++) gate += reinterpret_cast<const float *>(shared + shape::kGatesAt)[i];
+        routing::write_ranked<shape::kExperts / 32>({a.IDs, a.Weights, a.Order, a.Starts, nullptr, nullptr, 1, router.Rows, a.TopK, a.Shared, a.Normalise, a.Routing, a.Factor}, keys, picks,
+                                                         shared + shape::kRanksAt, __float2bfloat16_rn(gate * gate_factor));
         __threadfence();
     }
     release_next();
