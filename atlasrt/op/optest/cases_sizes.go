@@ -17,13 +17,10 @@ func sizeCases(o Options) []*Case {
 		rotary("2/1×256 rows 130", op.RotaryCache{Heads: 2, KVHeads: 1, HeadDim: 256, Pairs: 128, BlockSize: 16, KVType: op.BF16, Eps: 1e-6}, 130).with("QNorm", "KNorm"),
 		rotary("2/1×320 rows 5", op.RotaryCache{Heads: 2, KVHeads: 1, HeadDim: 320, Pairs: 160, BlockSize: 16, KVType: op.BF16, Eps: 1e-6}, 5).with("QNorm", "KNorm"),
 	}
-	for _, rows := range []int{9, 24} {
-		x := op.Route{Rows: int32(rows), Experts: 128, TopK: 8, Scale: 1}
-		if rows > 16 {
-			x.Experts = 500
-		}
-		c := of(fmt.Sprintf("rows %d experts %d top 8", rows, x.Experts), x)
-		c.numbers["Logits"] = distinct(rows, int(x.Experts))
+	for _, s := range []struct{ rows, experts, shared int }{{9, 128, 0}, {24, 500, 0}, {6, 256, 0}, {8, 257, 1}} {
+		c := of(fmt.Sprintf("rows %d experts %d top 8 shared %d", s.rows, s.experts, s.shared),
+			op.Route{Rows: int32(s.rows), Experts: int32(s.experts), TopK: 8, Shared: int32(s.shared), Scale: 1})
+		c.numbers["Logits"] = distinct(s.rows, s.experts)
 		list = append(list, c)
 	}
 	list = append(list, sizedAttention()...)
@@ -121,7 +118,7 @@ func sizedProducts(scheme op.Scheme) []*Case {
 func sizedExperts(scheme op.Scheme) []*Case {
 	var list []*Case
 	for _, s := range []struct{ experts, inner, hidden, rows, top int }{
-		{8, 64, 96, 1, 4}, {8, 64, 96, 3, 2}, {16, 768, 64, 2, 3}, {64, 32, 96, 4, 8}, {64, 32, 96, 30, 8}, {64, 32, 96, 40, 8}, {600, 16, 32, 20, 4}, {4, 64, 128, 30, 2}, {4, 64, 128, 100, 2},
+		{8, 64, 96, 1, 4}, {64, 32, 96, 1, 11}, {8, 64, 96, 3, 2}, {16, 768, 64, 2, 3}, {64, 32, 96, 4, 8}, {64, 32, 96, 30, 8}, {64, 32, 96, 40, 8}, {600, 16, 32, 20, 4}, {4, 64, 128, 30, 2}, {4, 64, 128, 100, 2},
 	} {
 		ids := picks(s.rows, s.experts, s.top, 0)
 		name := fmt.Sprintf("%s %d×%d×%d rows %d top %d", scheme, s.experts, s.inner, s.hidden, s.rows, s.top)
