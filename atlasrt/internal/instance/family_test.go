@@ -49,6 +49,16 @@ func TestFamiliesWantWhatTheirConfigSays(t *testing.T) {
 		{"qwen3", `"model_type": "qwen3"`, "model.layers.0.self_attn.q_norm.weight", "q_proj.bias"},
 		{"qwen3_moe", `"model_type": "qwen3_moe", "num_experts": 4, "num_experts_per_tok": 2, "moe_intermediate_size": 16, "mlp_only_layers": [0]`,
 			"model.layers.0.mlp.up_proj.weight model.layers.1.mlp.experts.3.down_proj.weight model.layers.1.mlp.gate.weight", "layers.0.mlp.experts layers.1.mlp.up_proj"},
+		{"qwen3_5", `"model_type": "qwen3_5", "layer_types": ["linear_attention", "full_attention"]`,
+			"model.layers.0.linear_attn.in_proj_qkv.weight model.layers.0.linear_attn.in_proj_a.weight model.layers.0.linear_attn.A_log model.layers.1.self_attn.q_proj.weight model.layers.1.mlp.up_proj.weight lm_head.weight",
+			"layers.1.linear_attn layers.0.self_attn in_proj_qkvz mlp.experts mtp visual"},
+		{"qwen3_next", `"model_type": "qwen3_next", "layer_types": ["linear_attention", "full_attention"], "num_experts": 4, "num_experts_per_tok": 2, "moe_intermediate_size": 16,
+			"shared_expert_intermediate_size": 16, "mlp_only_layers": [1]`,
+			"model.layers.0.linear_attn.in_proj_qkvz.weight model.layers.0.linear_attn.in_proj_ba.weight model.layers.0.mlp.shared_expert.up_proj.weight model.layers.0.mlp.shared_expert_gate.weight model.layers.1.mlp.up_proj.weight",
+			"in_proj_qkv.weight layers.1.mlp.experts layers.1.mlp.shared_expert"},
+		{"qwen3_5_moe inside", `"model_type": "qwen3_5_moe", "text_config": {"model_type": "qwen3_5_moe_text", "layer_types": ["linear_attention", "full_attention"], "num_experts": 4,
+			"num_experts_per_tok": 2, "moe_intermediate_size": 16, "shared_expert_intermediate_size": 0}`,
+			"model.layers.1.mlp.experts.3.down_proj.weight model.layers.0.linear_attn.in_proj_z.weight", "shared_expert"},
 	}
 	for _, c := range cases {
 		_, _, counter, _ := prepared(t, c.config)

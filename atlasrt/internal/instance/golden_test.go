@@ -21,7 +21,7 @@ import (
 )
 
 // loaded places a checkpoint for tests.
-func loaded(t *testing.T, path string, d device.Device, set bundle.Set, rows int32) model.Model {
+func loaded(t *testing.T, path string, d device.Device, set bundle.Set, limits model.Limits) model.Model {
 	t.Helper()
 	c, err := weights.Open(path)
 	if err != nil {
@@ -31,7 +31,6 @@ func loaded(t *testing.T, path string, d device.Device, set bundle.Set, rows int
 	if err != nil {
 		t.Fatal(err)
 	}
-	limits := model.Limits{Rows: rows, Activations: op.F32}
 	counter := load.NewCounter(set, load.Stored(c, set))
 	construct(set, counter, limits)
 	if err := counter.Err(); err != nil {
@@ -122,7 +121,7 @@ func TestFamiliesAgreeWithTransformers(t *testing.T) {
 			want := readGolden(t, name)
 			d := host.New(0)
 			set := oracle.New(op.F32)
-			m := direct(t, d, set, loaded(t, want.checkpoint, d, set, 7), 7, len(want.tokens)+len(want.greedy))
+			m := direct(t, d, set, loaded(t, want.checkpoint, d, set, model.Limits{Rows: 7, Activations: op.F32}), 7, len(want.tokens)+len(want.greedy))
 			logits, err := m.Logits(want.tokens, 0, true)
 			if err != nil {
 				t.Fatal(err)

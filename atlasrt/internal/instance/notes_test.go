@@ -186,12 +186,23 @@ func TestPublishedConfigsNeedNoNotes(t *testing.T) {
 			"use_sliding_window": false`},
 		{"transformers 5", `"architectures": ["Qwen2ForCausalLM"], "model_type": "qwen2", "dtype": "bfloat16", "layer_types": ["full_attention", "full_attention"], "max_position_embeddings": 32768, "max_window_layers": 28,
 			"pad_token_id": null, "rope_parameters": {"rope_theta": 1000000.0, "rope_type": "default"}, "sliding_window": null, "use_sliding_window": false`},
+		{"Qwen 3 Next", `"architectures": ["Qwen3NextForCausalLM"], "model_type": "qwen3_next", "attention_bias": false, "decoder_sparse_step": 1, "full_attention_interval": 4, "head_dim": 16,
+			"linear_conv_kernel_dim": 4, "linear_key_head_dim": 16, "linear_num_key_heads": 2, "linear_num_value_heads": 4, "linear_value_head_dim": 16, "max_position_embeddings": 262144,
+			"mlp_only_layers": [], "moe_intermediate_size": 16, "norm_topk_prob": true, "num_experts": 4, "num_experts_per_tok": 2, "output_router_logits": false, "partial_rotary_factor": 0.25,
+			"rope_scaling": null, "rope_theta": 10000000, "router_aux_loss_coef": 0.001, "shared_expert_intermediate_size": 16`},
+		{"Qwen 3.5", `"architectures": ["Qwen3_5MoeForConditionalGeneration"], "image_token_id": 40, "model_type": "qwen3_5_moe", "video_token_id": 41, "vision_end_token_id": 42, "vision_start_token_id": 43,
+			"vision_config": {"depth": 27, "hidden_size": 1152}, "text_config": {"attention_bias": false, "attn_output_gate": true, "full_attention_interval": 4, "head_dim": 64, "dtype": "bfloat16",
+			"linear_conv_kernel_dim": 4, "linear_key_head_dim": 16, "linear_num_key_heads": 2, "linear_num_value_heads": 4, "linear_value_head_dim": 16, "mamba_ssm_dtype": "float32",
+			"max_position_embeddings": 262144, "model_type": "qwen3_5_moe_text", "moe_intermediate_size": 16, "mtp_num_hidden_layers": 1, "mtp_use_dedicated_embeddings": false, "num_experts": 4,
+			"num_experts_per_tok": 2, "router_aux_loss_coef": 0.001, "shared_expert_intermediate_size": 16,
+			"rope_parameters": {"mrope_interleaved": true, "mrope_section": [3, 3, 2], "partial_rotary_factor": 0.25, "rope_theta": 10000000, "rope_type": "default"}}`},
 	}
 	for _, c := range cases {
 		config, err := weights.ParseConfig("config.json", []byte("{"+c.config+","+all+"}"))
 		if err != nil {
 			t.Fatal(err)
 		}
+		config = config.Text()
 		if _, err := family(config); err != nil {
 			t.Errorf("%s: %v", c.name, err)
 		}

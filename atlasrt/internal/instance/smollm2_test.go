@@ -10,6 +10,7 @@ import (
 
 	"github.com/atlas-inference/atlas/atlasrt/device/host"
 	"github.com/atlas-inference/atlas/atlasrt/internal/weights/safetensors"
+	"github.com/atlas-inference/atlas/atlasrt/model"
 	"github.com/atlas-inference/atlas/atlasrt/op"
 	"github.com/atlas-inference/atlas/atlasrt/op/oracle"
 	"github.com/atlas-inference/atlas/internal/testdata"
@@ -90,7 +91,7 @@ func TestSmolLM2OnTheOracle(t *testing.T) {
 	d := host.New(0)
 	rows := int32(len(want.Prompt))
 	set := oracle.New(op.F32)
-	m := direct(t, d, set, loaded(t, path, d, set, rows), int(rows), int(rows)+2)
+	m := direct(t, d, set, loaded(t, path, d, set, model.Limits{Rows: rows, Activations: op.F32}), int(rows), int(rows)+2)
 	last, err := m.Logits(want.Prompt, 0, false)
 	if err != nil {
 		t.Fatal(err)
