@@ -17,6 +17,8 @@ const (
 	mixtureConfig = `{"model_type": "qwen3_moe", "hidden_size": 2048, "num_hidden_layers": 48, "num_attention_heads": 32, "num_key_value_heads": 4,
 		"head_dim": 128, "moe_intermediate_size": 768, "num_experts": 128, "num_experts_per_tok": 8, "vocab_size": 151936,
 		"max_position_embeddings": 40960, "rms_norm_eps": 1e-6, "norm_topk_prob": true}`
+	hybridConfig = `{"model_type": "qwen3_5_moe", "text_config": {"model_type": "qwen3_5_moe_text", "hidden_size": 2048, "num_hidden_layers": 40, "num_experts": 256,
+		"num_experts_per_tok": 8, "rope_parameters": {"rope_theta": 1e7, "mrope_section": [11, 11, 10], "mrope_interleaved": true}}}`
 )
 
 // listCalls are the calls of a step on hardware that need not be here.
@@ -55,6 +57,8 @@ func TestCalls(t *testing.T) {
 		{denseConfig, callsCommand{Hardware: "h200", Quant: "bf16", Batch: 64, Context: 1024, Prompt: 1, Exact: true}, "PagedAttention", "", "32/8×128 sequences 64 rows 64", 36, "attention"},
 		{mixtureConfig, callsCommand{Hardware: "h200", Quant: "nvfp4", Batch: 16, Context: 1024, Prompt: 1}, "ExpertDownNorm", "experts.down_proj", "nvfp4 128×2048×768 top 8 rows 16", 48, "expert_down"},
 		{mixtureConfig, callsCommand{Hardware: "b200", Quant: "bf16", Batch: 1, Context: 1024, Prompt: 1}, "Route", "", "experts 128 top 8 rows 1", 48, "route"},
+		{hybridConfig, callsCommand{Hardware: "h200", Quant: "f8block", Batch: 1, Context: 1024, Prompt: 1}, "ExpertUp", "experts.gate+up_proj", "f8block 257×1024×2048 top 9 rows 1", 40, "expert_up_f8block"},
+		{hybridConfig, callsCommand{Hardware: processors()[0].Hardware, Quant: "bf16", Batch: 2, Context: 64, Prompt: 1}, "SigmoidGate", "", "columns 4096 rows 2", 10, "sigmoid_gate"},
 		{mixtureConfig, callsCommand{Hardware: processors()[0].Hardware, Quant: "q4_k_m", Batch: 1, Context: 512, Prompt: 512}, "Linear", "v_proj", "q6_k 512×2048 rows 512", 24, "linear"},
 	}
 	for _, x := range cases {
