@@ -121,6 +121,26 @@ func TestBiasesAndWindowsCount(t *testing.T) {
 	}
 }
 
+// Settings of delta nets and of norms must reach the kernels: each changes logits.
+func TestSettingsOfHybridsCount(t *testing.T) {
+	logits := func(changes string) []float32 {
+		checkpoint, construct, counter, target := prepared(t, `"model_type": "qwen3_5_text", "layer_types": ["linear_attention", "full_attention"], "head_dim": 16, "linear_num_key_heads": 2,
+			"linear_num_value_heads": 4, "linear_key_head_dim": 8, "linear_value_head_dim": 6`+changes)
+		return logits(t, checkpoint, construct, counter, target)
+	}
+	plain := logits(``)
+	for _, same := range []string{`, "output_gate_type": "swish"`, `, "partial_rotary_factor": 0.25`} {
+		if d := worstDifference(logits(same), plain); d != 0 {
+			t.Errorf("%s changes logits by %v", same, d)
+		}
+	}
+	for _, other := range []string{`, "output_gate_type": "sigmoid"`, `, "linear_value_heads_tiled": true`, `, "norm_unit_offset": false`, `, "partial_rotary_factor": 0.5`} {
+		if d := worstDifference(logits(other), plain); d == 0 {
+			t.Errorf("%s changes nothing", other)
+		}
+	}
+}
+
 func TestUnknownFamilyIsNamed(t *testing.T) {
 	c, err := weights.ParseConfig("config.json", []byte(`{"model_type": "rwkv"}`))
 	if err != nil {
