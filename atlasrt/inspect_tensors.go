@@ -45,16 +45,17 @@ func describeMatrices(target *instance.Target, counter *load.Counter, p *instanc
 	}
 	var matrices []entry
 	for _, want := range counter.Wants {
-		linear, ok := strings.CutSuffix(strings.TrimSuffix(want.Name, "_packed"), ".weight")
-		if !ok || len(want.Shape) < 2 {
+		linear := want.Name[:strings.LastIndexByte(want.Name, '.')+1]
+		stack := counter.Stack(linear + "weight")
+		s := counter.Storage(linear + "weight")
+		if stack == "" || s.Name != want.Name { // a vector, or scales
 			continue
 		}
-		s := counter.Storage(linear + ".weight")
-		kernels := strings.Join(readers[firstExpert(linear+".weight")], "\n")
+		kernels := strings.Join(readers[stack], "\n")
 		if s.Problem() != "" || target.Set.PackedBytes(s.Scheme, 256, 256) == 0 {
 			kernels = "none"
 		}
-		matrices = append(matrices, entry{linear, []string{storedAs(s), listScales(s), kernels}})
+		matrices = append(matrices, entry{strings.TrimSuffix(linear, "."), []string{storedAs(s), listScales(s), kernels}})
 	}
 	return matrices, nil
 }
@@ -76,7 +77,7 @@ func storedAs(s load.Storage) string {
 			by[i] = "N"
 		}
 	}
-	if rule.Form != form {
+	if rule.Form != form && rule.Form != quant.Other {
 		text += ",\nsaid to be " + rule.Form.String()
 	}
 	return text + "\nby " + strings.Join(by, ".")
@@ -89,16 +90,6 @@ func listScales(s load.Storage) string {
 		all = append(all, scale.Name[strings.LastIndexByte(scale.Name, '.')+1:])
 	}
 	return strings.Join(all, "\n")
-}
-
-// firstExpert is a tensor's name with the number of the first expert: kernels are known of the first matrix of a stack.
-func firstExpert(name string) string {
-	const experts = ".experts."
-	before, after, ok := strings.Cut(name, experts)
-	if _, rest, numbered := strings.Cut(after, "."); ok && numbered {
-		return before + experts + "0." + rest
-	}
-	return name
 }
 
 // layersBelow puts the layers of a matrix on a line below its name.

@@ -12,6 +12,8 @@ import (
 	"github.com/atlas-inference/atlas/atlasrt/internal/engine"
 	"github.com/atlas-inference/atlas/atlasrt/internal/instance"
 	"github.com/atlas-inference/atlas/atlasrt/internal/weights"
+	"github.com/atlas-inference/atlas/atlasrt/internal/weights/dummy"
+	"github.com/atlas-inference/atlas/atlasrt/internal/weights/tensor"
 	"github.com/atlas-inference/atlas/atlasrt/op"
 	"github.com/atlas-inference/atlas/internal/testdata"
 )
@@ -111,7 +113,11 @@ func TestMatricesOfGoldens(t *testing.T) {
 			"lm_head|BF16\nby ignore \"lm_head\"||logits_bf16|1",
 		}, true},
 		{"qwen3-nvfp4-ct", "h200", []string{
-			"self_attn.o_proj\nof layers 0…3|nvfp4\nby config_groups.group_0 \"Linear\"|weight_scale\nweight_global_scale|linear_nvfp4|4",
+			"self_attn.o_proj\nof layers 0…3|nvfp4\nby config_groups.group_0|weight_scale\nweight_global_scale|linear_nvfp4|4",
+		}, true},
+		{"qwen3_5_moe-nvfp4-ct", "h200", []string{
+			"mlp.shared_expert.up_proj\nof layers 0…3|nvfp4\nby config_groups.group_0|weight_scale\nweight_global_scale|expert_up_nvfp4|4",
+			"linear_attn.in_proj_b\nof layers 0…2|BF16\nby ignore \"re:.*in_proj_b$\"||linear_bf16|3",
 		}, true},
 		{"llama-fp8-block", "h200", []string{"mlp.up_proj\nof layers 0…3|fp8 of blocks\nby quant_method fp8|weight_scale_inv|linear_f8block|4"}, true},
 		{"llama-fp8-block", "", []string{"mlp.up_proj\nof layers 0…3|fp8 of blocks\nby quant_method fp8|weight_scale_inv|none|4"}, false},
@@ -154,6 +160,53 @@ func TestMatricesOfGoldens(t *testing.T) {
 			}
 		}
 	}
+}
+
+// Matrices in a form that nothing reads are listed, too: the table says for which of them there are no kernels.
+func TestMatricesOfOtherMethods(t *testing.T) {
+	config, err := weights.ParseConfig("config.json", []byte(`{"model_type": "llama", "hidden_size": 32, "num_hidden_layers": 1, "num_attention_heads": 4, "intermediate_size": 64,
+		"vocab_size": 64, "max_position_embeddings": 64, "rms_norm_eps": 1e-6, "hidden_act": "silu", "quantization_config": {"quant_method": "awq"}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	target := onOracle(op.F32)
+	made, err := instance.Dummy(target, config, dummy.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	counter, err := instance.Wants(target, packed{made})
+	if err != nil {
+		t.Fatal(err)
+	}
+	matrices, err := describeMatrices(target, counter, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := 0
+	for _, m := range matrices {
+		if strings.HasSuffix(m.Name, "up_proj") {
+			found++
+			if want := []string{"I32\nby quant_method awq", "", "none"}; !slices.Equal(m.Cells, want) {
+				t.Errorf("got %q, want %q", m.Cells, want)
+			}
+		}
+	}
+	if found != 1 {
+		t.Errorf("up_proj is listed %d times", found)
+	}
+}
+
+// packed is a checkpoint whose up projections are packed as AWQ packs them.
+type packed struct{ weights.Checkpoint }
+
+func (c packed) Info(name string) (weights.Info, bool) {
+	if linear, ok := strings.CutSuffix(name, "up_proj.qweight"); ok {
+		return weights.Info{Name: linear + "up_proj.qweight", Type: tensor.I32, Shape: []int64{32, 8}}, true
+	}
+	if strings.HasSuffix(name, "up_proj.weight") {
+		return weights.Info{}, false
+	}
+	return c.Checkpoint.Info(name)
 }
 
 // withoutF8Blocks is a set that has no kernels for FP8 with scales of blocks.

@@ -36,6 +36,7 @@ type Counter struct {
 	converted map[conversion]int   // how many matrices are converted so
 	otherwise []problem            // matrices that are stored in another form than the configuration says
 	tensors   map[op.Ptr][]string  // names of the tensors at an address
+	stacks    map[string]string    // the first tensor of the stack of matrices that a tensor is in
 	problems  []problem
 }
 
@@ -75,12 +76,15 @@ type Sizer interface {
 
 // NewCounter counts for a kernel set. stored tells how a tensor is stored, and whether there is one: see Stored.
 func NewCounter(set Sizer, stored func(name string) (Storage, bool)) *Counter {
-	return &Counter{stored: stored, sizes: set, kept: map[string]op.Scheme{}, converted: map[conversion]int{}, tensors: map[op.Ptr][]string{}}
+	return &Counter{stored: stored, sizes: set, kept: map[string]op.Scheme{}, converted: map[conversion]int{}, tensors: map[op.Ptr][]string{}, stacks: map[string]string{}}
 }
 
 // Tensors names the tensors that a weight or a vector at an address is made of; of stacked matrices, those of the first. It is nil where
 // there are none.
 func (c *Counter) Tensors(at op.Ptr) []string { return c.tensors[at] }
+
+// Stack is the first tensor of the stack of matrices that a tensor is in.
+func (c *Counter) Stack(name string) string { return c.stacks[name] }
 
 // place takes so many bytes of the weights' arena for parts, and returns their address.
 func (c *Counter) place(bytes int64, parts []model.Part) op.Ptr {
@@ -149,6 +153,7 @@ func (c *Counter) Experts(count, cols int32, parts func(e int32) []model.Part) o
 				c.fail(p.Name, "comes after rows that are no multiple of %d, which share scales", op.F8BlockRows)
 			}
 			c.part(p, int64(cols))
+			c.stacks[p.Name] = first
 			w.Rows += p.Rows
 		}
 	}
@@ -185,6 +190,7 @@ func (c *Counter) part(p model.Part, cols int64) {
 		s = Plain(weights.Info{Name: p.Name, Type: tensor.BF16})
 	case s.problem != "":
 		c.fail(p.Name, "%s", s.problem)
+		c.want(weights.Want{Name: s.Name, Shape: s.Shape}, s.Scheme)
 		return
 	}
 	if what := patternProblem(p, s.Scheme); what != "" {

@@ -89,7 +89,7 @@ func glob(text string) string {
 	return out.String() + "$"
 }
 
-// find is the entry that matches a module, if one does.
+// find is the entry that matches a module, if one does; "" for the class of all matrices.
 func (l *list) find(module string) (entry string, ok bool) {
 	name := bare(module)
 	if entry, ok := l.named(name); ok {
@@ -100,10 +100,7 @@ func (l *list) find(module string) (entry string, ok bool) {
 			return p.text, true
 		}
 	}
-	if l.linear {
-		return "Linear", true
-	}
-	return "", false
+	return "", l.linear
 }
 
 // named finds an entry without wildcards.

@@ -78,7 +78,9 @@ func (r *Rules) Of(module string) Rule {
 	for _, c := range r.clauses {
 		if entry, ok := c.find(module); ok {
 			rule := c.rule
-			rule.By = fmt.Sprintf("%s %q", c.key, entry)
+			if rule.By = c.key; entry != "" {
+				rule.By += fmt.Sprintf(" %q", entry)
+			}
 			return rule
 		}
 	}

@@ -50,12 +50,12 @@ func TestPublishedRecipes(t *testing.T) {
 			"model.layers.10.linear_attn.in_proj_qkvz": "nvfp4 by quant_algo NVFP4", "model.layers.0.self_attn.q_proj": plain + `exclude_modules "model.layers.0.self_attn*"`,
 			layer + "mlp.shared_expert.up_proj": "nvfp4 by quant_algo NVFP4", layer + "mlp.shared_expert_gate": "nothing", layer + "linear_attn.conv1d": "nothing"}},
 		{"Qwen3-Coder-Next and Qwen3.5 NVFP4 of compressed-tensors", ctHead + `"ignore": ["lm_head", "re:.*linear_attn.*", "re:.*mlp.gate$", "re:.*shared_expert_gate$", "re:.*visual.*", "re:^mtp.*"]` + ctEnd, map[string]string{
-			"lm_head": plain + `ignore "lm_head"`, layer + "linear_attn.out_proj": plain + `ignore "re:.*linear_attn.*"`, layer + "mlp.experts.0.gate_proj": "nvfp4 by config_groups.group_0 \"Linear\"",
-			layer + "self_attn.q_proj": "nvfp4 by config_groups.group_0 \"Linear\"", "model.visual.blocks.0.attn.qkv": plain + `ignore "re:.*visual.*"`, "mtp.fc": plain + `ignore "re:^mtp.*"`}},
+			"lm_head": plain + `ignore "lm_head"`, layer + "linear_attn.out_proj": plain + `ignore "re:.*linear_attn.*"`, layer + "mlp.experts.0.gate_proj": "nvfp4 by config_groups.group_0",
+			layer + "self_attn.q_proj": "nvfp4 by config_groups.group_0", "model.visual.blocks.0.attn.qkv": plain + `ignore "re:.*visual.*"`, "mtp.fc": plain + `ignore "re:^mtp.*"`}},
 		{"Qwen3.5-27B NVFP4 of compressed-tensors, with the names of the wrapped model", ctHead + `"ignore": ["lm_head", "model.language_model.layers.3.linear_attn.in_proj_a", "re:model.language_model.layers.4.*", "re:language_model\\.model\\.layers\\.5\\..*"]` + ctEnd, map[string]string{
-			layer + "linear_attn.in_proj_a": plain + `ignore "model.language_model.layers.3.linear_attn.in_proj_a"`, "model.layers.30.linear_attn.in_proj_a": "nvfp4 by config_groups.group_0 \"Linear\"",
+			layer + "linear_attn.in_proj_a": plain + `ignore "model.language_model.layers.3.linear_attn.in_proj_a"`, "model.layers.30.linear_attn.in_proj_a": "nvfp4 by config_groups.group_0",
 			"model.layers.4.mlp.up_proj": plain + `ignore "re:model.language_model.layers.4.*"`, "model.layers.5.mlp.up_proj": plain + `ignore "re:language_model\\.model\\.layers\\.5\\..*"`,
-			"model.layers.6.mlp.up_proj": "nvfp4 by config_groups.group_0 \"Linear\""}},
+			"model.layers.6.mlp.up_proj": "nvfp4 by config_groups.group_0"}},
 		{"Qwen3.6 FP8 of blocks: whole names", `{"quantization_config": {"quant_method": "fp8", "fmt": "e4m3", "activation_scheme": "dynamic", "weight_block_size": [128, 128],
 			"modules_to_not_convert": ["lm_head", "model.language_model.layers.3.linear_attn.in_proj_a", "model.language_model.layers.3.mlp.gate", "model.visual.merger.linear_fc1", "mtp.fc"]}}`, map[string]string{
 			layer + "linear_attn.in_proj_a": plain + `modules_to_not_convert "model.language_model.layers.3.linear_attn.in_proj_a"`, layer + "linear_attn.in_proj_qkv": "fp8 of blocks by quant_method fp8",
@@ -71,7 +71,7 @@ func TestPublishedRecipes(t *testing.T) {
 			"backbone.layers.2.mixer.experts.9.down_proj": `nvfp4 by quantized_layers "backbone.layers.2.mixer.experts"`, "backbone.layers.7.mixer.in_proj": "plain by quantized_layers, which have no such module"}},
 		{"groups by names and by class", `{"quantization_config": {"quant_method": "compressed-tensors", "config_groups": {
 			"group_0": ` + group(`"Linear"`, nvfp4) + `, "group_1": ` + group(`"re:.*self_attn.*"`, `"num_bits": 8, "type": "float", "strategy": "channel"`) + `}}}`, map[string]string{
-			layer + "self_attn.q_proj": `fp8 by config_groups.group_1 "re:.*self_attn.*"`, layer + "mlp.up_proj": `nvfp4 by config_groups.group_0 "Linear"`}},
+			layer + "self_attn.q_proj": `fp8 by config_groups.group_1 "re:.*self_attn.*"`, layer + "mlp.up_proj": "nvfp4 by config_groups.group_0"}},
 		{"targets without a class", `{"quantization_config": {"quant_method": "compressed-tensors", "config_groups": {"group_0": ` + group(`"re:.*experts.*"`, nvfp4) + `}}}`, map[string]string{
 			layer + "mlp.experts.0.up_proj": `nvfp4 by config_groups.group_0 "re:.*experts.*"`, layer + "mlp.up_proj": "plain by config_groups, which have no such target"}},
 		{"quark", `{"quantization_config": {"quant_method": "quark", "exclude": ["lm_head", "*self_attn*", "re:.*block_sparse_moe.bias"], "global_quant_config": {"weight": {"dtype": "fp4", "group_size": 32}}}}`, map[string]string{
