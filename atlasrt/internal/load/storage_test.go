@@ -248,20 +248,23 @@ func TestDummyMatricesKeepSize(t *testing.T) {
 // Parts of one matrix that cannot share it.
 func TestStacksThatDoNotFit(t *testing.T) {
 	cases := []struct {
-		name    string
-		tensors []weights.Tensor
-		want    string
+		name, config string
+		tensors      []weights.Tensor
+		want         string
 	}{
-		{"two schemes", []weights.Tensor{
+		{"two schemes", `{}`, []weights.Tensor{
 			repeated("q.weight", tensor.F8_E4M3, one, 24, 32), f32("q.weight_scale", []float32{1}), bf16("k.weight", make([]float32, 256), 8, 32),
 		}, "k.weight is stored as bf16, others of the same stack as f8"},
-		{"blocks across parts", []weights.Tensor{
+		{"two schemes, said to be one", `{"quantization_config": {"quant_method": "fp8"}}`, []weights.Tensor{
+			repeated("q.weight", tensor.F8_E4M3, one, 24, 32), f32("q.weight_scale", []float32{1}), bf16("k.weight", make([]float32, 256), 8, 32),
+		}, "k.weight is stored as bf16, others of the same stack as f8 (its configuration says: fp8 by quant_method fp8)"},
+		{"blocks across parts", `{}`, []weights.Tensor{
 			repeated("q.weight", tensor.F8_E4M3, one, 24, 32), f32("q.weight_scale_inv", []float32{1}, 1, 1),
 			repeated("k.weight", tensor.F8_E4M3, one, 8, 32), f32("k.weight_scale_inv", []float32{1}, 1, 1),
 		}, "k.weight comes after rows that are no multiple of 16"},
 	}
 	for _, c := range cases {
-		if _, _, err := place(newMemory(t, `{}`, c.tensors...), 1, 32, two(24, 8)); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, _, err := place(newMemory(t, c.config, c.tensors...), 1, 32, two(24, 8)); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: got %v, want an error with %q", c.name, err, c.want)
 		}
 	}

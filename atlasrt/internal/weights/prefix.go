@@ -39,7 +39,9 @@ func (f *folder) rename() error {
 		}
 		f.names[asked] = origin{name: name}
 	}
-	f.notes = append(f.notes, fmt.Sprintf("tensors are named %s%s and so on: read as %s%s", prefix, embeddingName, decoder, embeddingName))
+	if f.config.nested == nil { // a wrapped model has a prefix
+		f.notes = append(f.notes, fmt.Sprintf("tensors are named %s%s and so on: read as %s%s", prefix, embeddingName, decoder, embeddingName))
+	}
 	return nil
 }
 

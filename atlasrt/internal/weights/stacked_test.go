@@ -151,6 +151,9 @@ func TestNamesOfGoldenHybrids(t *testing.T) {
 				t.Errorf("%s has a %s", want.golden, name)
 			}
 		}
+		if notes := c.Notes(); len(notes) > 0 {
+			t.Errorf("%s: nothing is unusual about it, but: %q", want.golden, notes)
+		}
 		c.Close()
 	}
 }

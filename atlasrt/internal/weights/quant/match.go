@@ -90,13 +90,12 @@ func glob(text string) string {
 }
 
 // find is the entry that matches a module, if one does; "" for the class of all matrices.
-func (l *list) find(module string) (entry string, ok bool) {
-	name := bare(module)
-	if entry, ok := l.named(name); ok {
+func (l *list) find(m module) (entry string, ok bool) {
+	if entry, ok := l.named(m.bare); ok {
 		return entry, true
 	}
 	for _, p := range l.patterns {
-		if p.matches(name) {
+		if p.matches(m) {
 			return p.text, true
 		}
 	}
@@ -127,24 +126,29 @@ func (l *list) named(name string) (entry string, ok bool) {
 	}
 }
 
-// matches reports whether a module of a bare name matches under any of the names that models give it.
-func (p *pattern) matches(name string) bool {
-	if !p.numbered {
-		name = zeros(name)
-		if known, ok := p.known[name]; ok {
-			return known
-		}
+// matches reports whether a module matches under any of the names that models give it.
+func (p *pattern) matches(m module) bool {
+	if found, ok := p.known[m.zeros]; ok { // never of a numbered pattern
+		return found
 	}
-	found := p.re.MatchString(name)
+	found := p.re.MatchString(m.bare)
 	if !p.anywhere {
 		for _, prefix := range prefixes {
-			found = found || p.re.MatchString(prefix+name)
+			found = found || p.re.MatchString(prefix+m.bare)
 		}
 	}
 	if !p.numbered {
-		p.known[name] = found
+		p.known[m.zeros] = found
 	}
 	return found
+}
+
+// module is the name of a module, without prefixes, and the same with all digits 0.
+type module struct{ bare, zeros string }
+
+func moduleOf(name string) module {
+	name = bare(name)
+	return module{name, zeros(name)}
 }
 
 // zeros is a name in which all digits are 0.

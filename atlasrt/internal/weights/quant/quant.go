@@ -59,8 +59,9 @@ type Rules struct {
 	Method        string // of quantisation, with its format, for people; "" where nothing is quantised
 	KeysAndValues bool   // a scheme for quantising keys and values is given
 
-	clauses []clause // the first that matches counts
-	rest    Rule     // of modules that none matches
+	clauses []clause        // the first that matches counts
+	rest    Rule            // of modules that none matches
+	known   map[string]Rule // of modules that were asked for
 }
 
 // clause is a rule for the modules of a list.
@@ -71,12 +72,21 @@ type clause struct {
 
 // Of is what is said of a module, whose name has no suffix such as .weight. Nothing is said of routers, norms, embeddings and convolutions,
 // which no method quantises and few lists name.
-func (r *Rules) Of(module string) Rule {
-	if r == nil || r.Method == "" || exempt(module) {
+func (r *Rules) Of(name string) Rule {
+	if r.Method == "" || exempt(name) {
 		return Rule{}
 	}
+	rule, ok := r.known[name]
+	if !ok {
+		rule = r.find(moduleOf(name))
+		r.known[name] = rule
+	}
+	return rule
+}
+
+func (r *Rules) find(m module) Rule {
 	for _, c := range r.clauses {
-		if entry, ok := c.find(module); ok {
+		if entry, ok := c.find(m); ok {
 			rule := c.rule
 			if rule.By = c.key; entry != "" {
 				rule.By += fmt.Sprintf(" %q", entry)
@@ -88,8 +98,8 @@ func (r *Rules) Of(module string) Rule {
 }
 
 // exempt tells modules that no method quantises.
-func exempt(module string) bool {
-	last := module[strings.LastIndexByte(module, '.')+1:]
+func exempt(name string) bool {
+	last := name[strings.LastIndexByte(name, '.')+1:]
 	switch last {
 	case "embed_tokens", "gate", "router", "shared_expert_gate", "conv1d", "norm":
 		return true
@@ -100,7 +110,7 @@ func exempt(module string) bool {
 // Read reads the quantization_config of a model's settings; what it cannot read is an error. It is empty where nothing is quantised.
 func Read(config *weights.Config) (*Rules, error) {
 	c := config.Object("quantization_config")
-	r := &Rules{Method: c.StringOr("quant_method", "")}
+	r := &Rules{Method: c.StringOr("quant_method", ""), known: map[string]Rule{}}
 	switch {
 	case r.Method != "":
 	case config.Has("quantization"): // a key of its own

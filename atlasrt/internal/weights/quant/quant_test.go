@@ -190,7 +190,7 @@ func TestGlobs(t *testing.T) {
 	}
 	for _, c := range cases {
 		l := newList(nil, "ignore", []string{c.glob}, dotted)
-		if _, got := l.find(c.name); got != c.want {
+		if _, got := l.find(moduleOf(c.name)); got != c.want {
 			t.Errorf("%s, %s: got %v", c.glob, c.name, got)
 		}
 	}
@@ -256,11 +256,31 @@ func TestGoldens(t *testing.T) {
 func TestPatternsAreAskedOnce(t *testing.T) {
 	l := newList(nil, "ignore", []string{"re:.*experts.*down_proj$"}, exact)
 	for e := range 100 {
-		if _, ok := l.find(fmt.Sprintf("model.layers.%d.mlp.experts.%d.down_proj", e%10, e)); !ok {
+		if _, ok := l.find(moduleOf(fmt.Sprintf("model.layers.%d.mlp.experts.%d.down_proj", e%10, e))); !ok {
 			t.Fatal("does not match")
 		}
 	}
 	if n := len(l.patterns[0].known); n != 2 { // numbers of one digit and of two
 		t.Errorf("%d names are kept, want 2", n)
 	}
+}
+
+// Whatever a configuration holds, it gives rules or an error.
+func FuzzRead(f *testing.F) {
+	f.Add(`{"quantization_config": {"quant_method": "modelopt", "quant_algo": "MIXED_PRECISION", "quantized_layers": {"a.*": {"quant_algo": "FP8"}, "[": {}}}}`, "model.a.b")
+	f.Add(ctHead+`"ignore": ["re:.*", "[", "model.", "..", ""]`+ctEnd, "model.language_model.")
+	f.Add(`{"quantization_config": {"quant_method": "fp8", "weight_block_size": [], "ignored_layers": ["*[", "?", "a..b"]}}`, "a..b.")
+	f.Fuzz(func(t *testing.T, config, module string) {
+		c, err := weights.ParseConfig("config.json", []byte(config))
+		if err != nil {
+			return
+		}
+		r, err := Read(c)
+		if err != nil && !strings.HasPrefix(err.Error(), "config.json: ") {
+			t.Errorf("an error without its file: %v", err)
+		}
+		if first, second := r.Of(module), r.Of(module); first != second {
+			t.Errorf("%v, and then %v", first, second)
+		}
+	})
 }
