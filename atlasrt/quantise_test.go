@@ -133,10 +133,13 @@ func fp8(rows, cols int, scale string, shape func(m matrix) []int64) quantiser {
 
 // Quantisers of FP8.
 var (
-	fp8Blocks = fp8(128, 128, ".weight_scale_inv", func(m matrix) []int64 { return []int64{int64(m.rows+127) / 128, int64(m.cols+127) / 128} })
-	fp8Rows   = fp8(1, 0, ".weight_scale", func(m matrix) []int64 { return []int64{int64(m.rows), 1} })
-	fp8Whole  = fp8(0, 0, ".weight_scale", func(matrix) []int64 { return nil })
+	fp8Blocks           = fp8(128, 128, ".weight_scale_inv", blocksOf128)
+	fp8BlocksCompressed = fp8(128, 128, ".weight_scale", blocksOf128)
+	fp8Rows             = fp8(1, 0, ".weight_scale", func(m matrix) []int64 { return []int64{int64(m.rows), 1} })
+	fp8Whole            = fp8(0, 0, ".weight_scale", func(matrix) []int64 { return nil })
 )
+
+func blocksOf128(m matrix) []int64 { return []int64{int64(m.rows+127) / 128, int64(m.cols+127) / 128} }
 
 // inNVFP4 makes codes by a scale for each 16 columns, which are e4m3, and a factor of all.
 func (m matrix) inNVFP4() (codes, scales []byte, factor float32, values []float32) {

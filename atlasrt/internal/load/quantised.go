@@ -44,7 +44,7 @@ func (f finder) float8(linear string, w weights.Info, rule quant.Rule) Storage {
 	rows, cols := w.Rows(), w.Cols()
 	blocks := s.blockRows > 0 && s.blockCols > 0 && same(scale.Shape, divideUp(rows, s.blockRows), divideUp(cols, s.blockCols))
 	switch {
-	case same(scale.Shape, rows), same(scale.Shape) && !(ofBlocks && blocks):
+	case same(scale.Shape, rows), same(scale.Shape) && !(blocks && (ofBlocks || rule.Form == quant.FP8Blocks)):
 		if s.Scheme, s.factor = op.SchemeF8, scale; rule.PerRow {
 			s.Rounding = op.RoundingE4M3xRow
 		}

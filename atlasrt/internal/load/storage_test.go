@@ -54,6 +54,10 @@ func TestDialects(t *testing.T) {
 			repeated("q.weight", tensor.F8_E4M3, one, 48, 300), f32("q.weight_scale_inv", ramp(4), 2, 2),
 			repeated("k.weight", tensor.F8_E4M3, one, 1, 300), f32("k.weight_scale", ramp(2), 1, 1, 2, 1),
 		}, 300, two(48, 1), op.SchemeF8Block, map[[2]int]float32{{31, 255}: 1, {31, 256}: 2, {32, 0}: 3, {47, 299}: 4, {48, 255}: 1, {48, 256}: 2}},
+		{"fp8 of blocks of compressed-tensors", `{"quantization_config": {"quant_method": "compressed-tensors", "config_groups": {"group_0":
+			{"targets": ["Linear"], "weights": {"num_bits": 8, "type": "float", "strategy": "block", "block_structure": [128, 128]}}}}}`, []weights.Tensor{
+			repeated("q.weight", tensor.F8_E4M3, one, 144, 100), f32("q.weight_scale", ramp(2), 2, 1), repeated("k.weight", tensor.F8_E4M3, half, 17, 100), f32("k.weight_scale", ramp(1), 1, 1),
+		}, 100, two(144, 17), op.SchemeF8Block, map[[2]int]float32{{127, 99}: 1, {128, 0}: 2, {144, 0}: 0.5}},
 		{"nvfp4 of modelopt and compressed-tensors", ct, []weights.Tensor{
 			repeated("q.weight", tensor.U8, 0x22, 3, 16), repeated("q.weight_scale", tensor.F8_E4M3, one, 3, 2), f32("q.weight_scale_2", []float32{3}),
 			repeated("k.weight_packed", tensor.U8, 0x24, 1, 16), repeated("k.weight_scale", tensor.F8_E4M3, half, 1, 2),
