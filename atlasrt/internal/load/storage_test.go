@@ -54,6 +54,9 @@ func TestDialects(t *testing.T) {
 			repeated("q.weight", tensor.F8_E4M3, one, 48, 300), f32("q.weight_scale_inv", ramp(4), 2, 2),
 			repeated("k.weight", tensor.F8_E4M3, one, 1, 300), f32("k.weight_scale", ramp(2), 1, 1, 2, 1),
 		}, 300, two(48, 1), op.SchemeF8Block, map[[2]int]float32{{31, 255}: 1, {31, 256}: 2, {32, 0}: 3, {47, 299}: 4, {48, 255}: 1, {48, 256}: 2}},
+		{"fp8 of a tensor, said to be of blocks", `{"quantization_config": {"quant_method": "fp8", "weight_block_size": [128, 128]}}`, []weights.Tensor{
+			repeated("q.weight", tensor.F8_E4M3, one, 3, 5), f32("q.weight_scale", []float32{3}), repeated("k.weight", tensor.F8_E4M3, half, 2, 5), f32("k.weight_scale", []float32{4}, 1),
+		}, 5, two(3, 2), op.SchemeF8, map[[2]int]float32{{0, 0}: 3, {3, 0}: 2}},
 		{"fp8 of blocks of compressed-tensors", `{"quantization_config": {"quant_method": "compressed-tensors", "config_groups": {"group_0":
 			{"targets": ["Linear"], "weights": {"num_bits": 8, "type": "float", "strategy": "block", "block_structure": [128, 128]}}}}}`, []weights.Tensor{
 			repeated("q.weight", tensor.F8_E4M3, one, 144, 100), f32("q.weight_scale", ramp(2), 2, 1), repeated("k.weight", tensor.F8_E4M3, half, 17, 100), f32("k.weight_scale", ramp(1), 1, 1),

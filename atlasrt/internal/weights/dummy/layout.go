@@ -63,9 +63,11 @@ func (o Options) quantisation() map[string]any {
 	}
 	switch {
 	case o.Scheme == op.SchemeF8, o.Scheme == op.SchemeF8Block:
-		return map[string]any{
-			"quant_method": "fp8", "activation_scheme": "dynamic", "fmt": "e4m3", "weight_block_size": []any{128, 128}, "modules_to_not_convert": each("", ""),
+		says := map[string]any{"quant_method": "fp8", "activation_scheme": "dynamic", "fmt": "e4m3", "modules_to_not_convert": each("", "")}
+		if o.Scheme == op.SchemeF8Block {
+			says["weight_block_size"] = []any{128, 128}
 		}
+		return says
 	case o.Scheme == op.SchemeNVFP4 && o.Dialect == CompressedTensors:
 		numbers := func(dynamic any) map[string]any {
 			return map[string]any{"num_bits": 4, "type": "float", "strategy": "tensor_group", "group_size": 16, "symmetric": true, "dynamic": dynamic}
