@@ -28,10 +28,11 @@ type Loader struct {
 	buffers    arena
 	staging    op.Ptr // where matrices lie as the checkpoint stores them, before they are packed
 	room       int64  // bytes of staging
+	queue      *queue // owns stream until Finish
 	errs       []error
 
 	Asides   []weights.Aside         // parts of the checkpoint that may stay unused
-	Progress func(done, total int64) // called during loading with the bytes of weights that are placed; may be nil
+	Progress func(done, total int64) // called during loading, by another goroutine, with the bytes of weights that are placed; may be nil
 }
 
 // arena hands out pieces of one allocation.
@@ -49,7 +50,8 @@ func (a *arena) take(bytes int64) op.Ptr {
 	return p
 }
 
-// NewLoader takes as much memory as counter counted. The loader reads checkpoint, copies through stream, and stops when ctx ends.
+// NewLoader takes as much memory as counter counted. The loader reads checkpoint, copies through stream, which is its own until Finish or
+// Close, and stops when ctx ends.
 func NewLoader(ctx context.Context, checkpoint weights.Checkpoint, d device.Device, stream device.Stream, set op.Packer, counter *Counter) (*Loader, error) {
 	l := &Loader{ctx: ctx, checkpoint: checkpoint, stored: counter.stored, device: d, stream: stream, set: set, room: counter.Staging}
 	for _, a := range []struct {
@@ -67,11 +69,13 @@ func NewLoader(ctx context.Context, checkpoint weights.Checkpoint, d device.Devi
 	if l.staging, err = d.Alloc(counter.Staging); err != nil {
 		return nil, errors.Join(fmt.Errorf("staging: %w", err), l.Close())
 	}
+	l.queue = newQueue(ctx, checkpoint.Release)
 	return l, nil
 }
 
 // Finish waits for the last launch, gives the staging memory back and returns all errors. A tensor that the model does not use is one.
 func (l *Loader) Finish() error {
+	l.errs = append(l.errs, l.queue.wait()...)
 	l.fail(l.stream.Sync())
 	if l.ctx.Err() != nil {
 		return fmt.Errorf("stopped before all weights were there: %w", context.Cause(l.ctx))
@@ -92,6 +96,9 @@ func (l *Loader) explained(name string) bool {
 
 // Close gives all memory back.
 func (l *Loader) Close() error {
+	if l.queue != nil {
+		l.queue.wait()
+	}
 	for _, p := range []op.Ptr{l.weights.start, l.buffers.start, l.staging} {
 		l.device.Free(p)
 	}
@@ -145,22 +152,28 @@ func (l *Loader) Experts(count, cols int32, parts func(e int32) []model.Part) op
 		for e := first; e < last; e++ {
 			factors = append(factors, l.stage(&b, l.staging+op.Ptr(int64(e-first)*pitch), w, parts(e))...)
 		}
-		l.fail(b.write(l.stream))
-		for _, t := range b.tensors {
-			l.checkpoint.Release(t)
-		}
-		for e := first; e < last; e++ {
-			one := w
-			one.Data += op.Ptr(w.Stride * int64(e))
-			one.Count = 1
-			l.set.Pack(l.stream, op.Pack{W: one, Raw: l.staging + op.Ptr(int64(e-first)*pitch), Bytes: raw})
-		}
-		l.report(w.Data + op.Ptr(w.Stride*int64(last)))
+		stack := w
+		l.queue.add(func() error { return l.place(&b, stack, first, last, pitch) })
 	}
 	if scaled(w.Scheme) {
 		w.Scale = l.Floats(append(factors, make([]float32, int(count*w.Rows)-len(factors))...))
 	}
 	return w
+}
+
+// place copies a batch and packs its matrices, those from first to last-1 of a stack, which lie in staging memory one pitch after the
+// other.
+func (l *Loader) place(b *batch, w op.Weight, first, last int32, pitch int64) error {
+	err := b.write(l.stream)
+	l.queue.release(b.tensors)
+	for e := first; e < last; e++ {
+		one := w
+		one.Data += op.Ptr(w.Stride * int64(e))
+		one.Count = 1
+		l.set.Pack(l.stream, op.Pack{W: one, Raw: l.staging + op.Ptr(int64(e-first)*pitch), Bytes: w.Scheme.RawBytes(int64(w.Rows), int64(w.Cols))})
+	}
+	l.report(w.Data + op.Ptr(w.Stride*int64(last)))
+	return err
 }
 
 // report calls Progress: weights are placed up to an address.
@@ -213,7 +226,11 @@ func (l *Loader) Floats(values []float32) op.Ptr {
 	bytes := int64(len(values)) * op.F32.Bytes()
 	p := l.weights.take(bytes)
 	if len(values) > 0 {
-		l.stream.Write(p, unsafe.Slice((*byte)(unsafe.Pointer(&values[0])), bytes))
+		own := slices.Clone(values) // the caller may change its own
+		l.queue.add(func() error {
+			l.stream.Write(p, unsafe.Slice((*byte)(unsafe.Pointer(&own[0])), bytes))
+			return nil
+		})
 	}
 	return p
 }

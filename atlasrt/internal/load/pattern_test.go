@@ -125,11 +125,11 @@ func TestPatternsOfVectors(t *testing.T) {
 		t.Fatal(err)
 	}
 	at := loader.Vector(parts...)
-	data := make([]byte, 4*len(want))
-	stream.Read(data, at)
 	if err := loader.Finish(); err != nil {
 		t.Fatal(err)
 	}
+	data := make([]byte, 4*len(want))
+	stream.Read(data, at)
 	if got := f32("", want); !slices.Equal(data, got.Data) {
 		t.Errorf("got bytes %v, want %v", data, got.Data)
 	}

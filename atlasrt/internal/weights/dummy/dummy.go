@@ -188,7 +188,7 @@ func (c *Checkpoint) Tensor(name string) (weights.Tensor, error) {
 }
 
 // maxFree bounds how many buffers are kept for further tensors.
-const maxFree = 4
+const maxFree = 8
 
 // take finds memory: the smallest free buffer that is large enough, or a new one.
 func (c *Checkpoint) take(size int64) []byte {
