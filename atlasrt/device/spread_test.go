@@ -3,6 +3,7 @@ package device_test
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -38,12 +39,13 @@ func TestSpreadHandsOutEveryByteOnce(t *testing.T) {
 		given := pieces(from)
 		before := slices.Clone(given)
 		at := make([]atomic.Int32, workers)
-		err := device.Spread(given, 1000, workers, func(worker int, part device.Piece) error {
-			if at[worker].Add(1) > 1 || len(part.From) > 1000 || len(part.From) == 0 {
-				t.Errorf("worker %d has %d bytes; want 1 to 1000 of one part at a time", worker, len(part.From))
+		err := device.Spread(given, 1000, workers, func(worker int, part device.Part) error {
+			n := part.Bytes()
+			if at[worker].Add(1) > 1 || n > 1000 || n == 0 {
+				t.Errorf("worker %d has %d bytes; want 1 to 1000 of one part at a time", worker, n)
 			}
-			copy(to[part.To:], part.From)
-			done.Add(int64(len(part.From)))
+			part.Copy(to[part.To:])
+			done.Add(int64(n))
 			at[worker].Add(-1)
 			return nil
 		})
@@ -59,10 +61,24 @@ func TestSpreadHandsOutEveryByteOnce(t *testing.T) {
 	}
 }
 
+// Pieces that follow each other on the device are copied together; others are not.
+func TestSpreadJoinsPieces(t *testing.T) {
+	piece := func(to op.Ptr, bytes int) device.Piece { return device.Piece{To: to, From: make([]byte, bytes)} }
+	given := []device.Piece{piece(100, 40), piece(140, 0), piece(140, 30), piece(170, 60), piece(230, 10), piece(300, 5), piece(200, 5), piece(205, 250)}
+	var got []string
+	err := device.Spread(given, 100, 1, func(_ int, part device.Part) error {
+		got = append(got, fmt.Sprint(part.To, part.Bytes(), len(part.From)))
+		return nil
+	})
+	if want := "[100 100 3 200 40 2 300 5 1 200 100 2 300 100 1 400 55 1]"; err != nil || fmt.Sprint(got) != want {
+		t.Errorf("got %v, %v; want %s: address, bytes and pieces of each part", got, err, want)
+	}
+}
+
 func TestSpreadEndsWithTheFirstError(t *testing.T) {
 	wrong, calls := errors.New("wrong"), atomic.Int64{}
 	given := []device.Piece{{From: make([]byte, 1000)}}
-	err := device.Spread(given, 1, 4, func(int, device.Piece) error {
+	err := device.Spread(given, 1, 4, func(int, device.Part) error {
 		switch n := calls.Add(1); {
 		case n == 10:
 			return wrong
@@ -79,7 +95,7 @@ func TestSpreadEndsWithTheFirstError(t *testing.T) {
 			t.Errorf("recovered %v, want mine", got)
 		}
 	}()
-	_ = device.Spread(given, 1, 4, func(int, device.Piece) error { panic("mine") })
+	_ = device.Spread(given, 1, 4, func(int, device.Part) error { panic("mine") })
 }
 
 func TestSpreadBringsFaultsToTheCaller(t *testing.T) {
@@ -96,8 +112,8 @@ func TestSpreadBringsFaultsToTheCaller(t *testing.T) {
 		t.Fatal(err)
 	}
 	err = mapping.Guard(func() error {
-		return device.Spread([]device.Piece{{From: f.Bytes()}}, 1<<16, 4, func(_ int, part device.Piece) error {
-			copy(make([]byte, len(part.From)), part.From)
+		return device.Spread([]device.Piece{{From: f.Bytes()}}, 1<<16, 4, func(_ int, part device.Part) error {
+			part.Copy(make([]byte, part.Bytes()))
 			return nil
 		})
 	})

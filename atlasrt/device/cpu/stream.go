@@ -163,8 +163,8 @@ const copyBytes = 1 << 20
 // WriteAll copies to device memory after all that is queued, with as many goroutines as there are threads.
 func (s *Stream) WriteAll(pieces []device.Piece) {
 	s.flush()
-	_ = device.Spread(pieces, copyBytes, s.device.threads, func(_ int, part device.Piece) error {
-		copy(memory(part.To, len(part.From)), part.From)
+	_ = device.Spread(pieces, copyBytes, s.device.threads, func(_ int, part device.Part) error {
+		part.Copy(memory(part.To, part.Bytes()))
 		return nil
 	})
 }

@@ -10,13 +10,14 @@ import (
 
 // Sizes of a stream's staging memory. It is large enough that copies of weights run at the bus's speed while other chunks are filled.
 const (
-	stagingChunks = 16
+	stagingChunks = 32
 	chunkBytes    = 1 << 20
 	stagingAlign  = 64
 )
 
-// copiers is how many goroutines of WriteAll fill staging memory: one alone reaches a fifth of the bus's speed. Each has its own chunks.
-const copiers = 8
+// copiers is how many goroutines of WriteAll fill staging memory at most: one alone reaches a fifth of the bus's speed, and page faults of
+// mapped files take their share. Each has its own chunks.
+const copiers = 16
 
 // staging is pinned host memory that copies of one stream pass through. It is a ring of chunks. A chunk has an event, recorded behind
 // the last copy from it; the chunk may be filled again once the event has happened. Small copies share a chunk.
@@ -113,7 +114,7 @@ func (s *Stream) WriteAll(pieces []device.Piece) {
 	for i := range each {
 		each[i] = copier{caller: *s.device.caller(), stream: s, chunk: i}
 	}
-	err := device.Spread(pieces, chunkBytes, workers, func(worker int, part device.Piece) error {
+	err := device.Spread(pieces, chunkBytes, workers, func(worker int, part device.Part) error {
 		return failure(each[worker].copy(part))
 	})
 	if err != nil {
@@ -129,15 +130,15 @@ type copier struct {
 }
 
 // copy copies a part of at most a chunk.
-func (c *copier) copy(part device.Piece) result {
+func (c *copier) copy(part device.Part) result {
 	chunk, s := c.chunk, c.stream
 	c.chunk = (chunk + copiers) % stagingChunks
 	event := s.staging.events[chunk]
 	if r := c.call(cuEventSynchronize, event); r != 0 {
 		return r
 	}
-	room := s.staging.memory[chunk*chunkBytes:][:len(part.From)]
-	copy(room, part.From)
+	room := s.staging.memory[chunk*chunkBytes:][:part.Bytes()]
+	part.Copy(room)
 	if r := c.call(cuMemcpyHtoDAsync, uintptr(part.To), address(room), uintptr(len(room)), s.handle); r != 0 {
 		return r
 	}

@@ -1,10 +1,12 @@
 package load
 
 import (
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"unsafe"
 
 	"github.com/atlas-inference/atlas/atlasrt/device"
@@ -29,6 +31,7 @@ func (b *batch) add(to op.Ptr, from []byte) {
 
 // write makes the copies. Where a page cannot be read, the error names the tensor.
 func (b *batch) write(to device.Stream) error {
+	slices.SortFunc(b.pieces, func(a, b device.Piece) int { return cmp.Compare(a.To, b.To) }) // what follows each other is copied together
 	err := mapping.Guard(func() error {
 		to.WriteAll(b.pieces)
 		return nil
