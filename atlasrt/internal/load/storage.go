@@ -87,16 +87,27 @@ func (s Storage) Form() quant.Form {
 
 // Stored returns a function that finds how a checkpoint keeps the tensor of a name, and whether it has one. A matrix counts as quantised
 // where its scales are in the checkpoint. What the configuration says is checked against that, and settles how activations may be rounded.
-// GGUF's blocks are kept in a form that set has kernels for.
+// GGUF's blocks are kept in a form that set has kernels for. What was found is kept: a matrix is asked for several times, and a mixture has
+// tens of thousands. The function is for one goroutine at a time.
 func Stored(c weights.Checkpoint, set Sizer) func(name string) (Storage, bool) {
 	rules, err := quant.Read(c.Config())
 	f := finder{info: c.Info, rules: rules, unreadable: err}
+	type result struct {
+		storage Storage
+		ok      bool
+	}
+	known := map[string]*result{}
 	return func(name string) (Storage, bool) {
-		s, ok := f.find(name)
-		if s.Type.Quantized() {
-			s.Scheme = formOn(set, s.Type)
+		r := known[name]
+		if r == nil {
+			r = &result{}
+			r.storage, r.ok = f.find(name)
+			if r.storage.Type.Quantized() {
+				r.storage.Scheme = formOn(set, r.storage.Type)
+			}
+			known[name] = r
 		}
-		return s, ok
+		return r.storage, r.ok
 	}
 }
 
