@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/atlas-inference/atlas/atlasrt/bundle"
+	"github.com/atlas-inference/atlas/atlasrt/internal/instance"
 	"github.com/atlas-inference/atlas/atlasrt/op"
 	"github.com/atlas-inference/atlas/atlasrt/op/optest"
 )
@@ -28,50 +29,58 @@ type opsFlags struct {
 	JSON  bool     `help:"Print JSON."`
 }
 
-// targets are the named hardware, or all that this machine can run, each in every mode that modes lists for it.
-func (f opsFlags) targets(modes func(*bundle.Bundle) []bool, visit func(optest.Target) error) error {
-	visited := 0
+// choice is kernels in one mode, to be opened.
+type choice struct {
+	instance.Hardware
+	bundle *bundle.Bundle
+}
+
+// choices are the named hardware, or all that this machine can run, each in every mode that modes lists for it. There is at least one.
+func (f opsFlags) choices(modes func(*bundle.Bundle) []bool) ([]choice, error) {
+	var list []choice
 	for _, b := range bundles() {
 		h := f.hardware()
 		h.Name = b.Hardware
 		if b.Hardware != f.Hardware && (f.Hardware != "" || !h.Runs()) {
 			continue
 		}
-		visited++
 		for _, h.Exact = range modes(b) {
-			t, err := h.Open()
-			if err != nil {
-				return err
-			}
-			rounds := map[op.Kernel]string{}
-			for i, k := range b.Kernels {
-				if k.Rounds != "" {
-					rounds[t.Kernels[i]] = k.Rounds
-				}
-			}
-			label := b.Hardware
-			if h.Exact {
-				label += " --exact"
-			}
-			if h.AMX && b.Device == "cpu" {
-				label += " --amx"
-			}
-			err = visit(optest.Target{
-				Name: label, Device: t.Device, Set: t.Set, Act: b.Activations, Exact: h.Exact, Rounds: rounds, Persistent: b.IsPersistent(),
-				HostMemory: b.Device == "cpu", Together: b.Device != "cpu" && !h.Exact})
-			if err := errors.Join(err, t.Device.Close()); err != nil {
-				return err
-			}
+			list = append(list, choice{h, b})
 		}
 	}
 	switch {
-	case visited > 0:
-		return nil
+	case len(list) > 0:
+		return list, nil
 	case f.Hardware != "":
 		_, err := f.open("") // which says what there is
-		return err
+		return nil, err
 	}
-	return fmt.Errorf("this machine can run none of the kernels that this program has (see atlasrt doctor)")
+	return nil, fmt.Errorf("this machine can run none of the kernels that this program has (see atlasrt doctor)")
+}
+
+// target opens the kernels. The caller closes the target's device.
+func (c choice) target() (optest.Target, error) {
+	t, err := c.Open()
+	if err != nil {
+		return optest.Target{}, err
+	}
+	b, rounds := c.bundle, map[op.Kernel]string{}
+	for i, k := range b.Kernels {
+		if k.Rounds != "" {
+			rounds[t.Kernels[i]] = k.Rounds
+		}
+	}
+	label := b.Hardware
+	if c.Exact {
+		label += " --exact"
+	}
+	if c.AMX && b.Device == "cpu" {
+		label += " --amx"
+	}
+	return optest.Target{
+		Name: label, Device: t.Device, Set: t.Set, Act: b.Activations, Exact: c.Exact, Rounds: rounds, Persistent: b.IsPersistent(),
+		HostMemory: b.Device == "cpu", Together: b.Device != "cpu" && !c.Exact,
+	}, nil
 }
 
 // modes are without and with --exact.
@@ -103,36 +112,59 @@ func (c *opsTestCommand) Run() error {
 }
 
 // run calls late for a case that does not end in time.
-func (c *opsTestCommand) run(late func(op, name string)) error {
+func (c *opsTestCommand) run(late func(op, name string)) (err error) {
 	if c.Seed == 0 {
 		c.Seed = freshSeed()
 	}
-	passed, failed, skipped := 0, 0, 0
-	err := c.targets(c.modes, func(t optest.Target) error {
-		shown := newProgress(os.Stderr)
-		r, err := optest.Run(t, optest.Options{Ops: c.Op, Match: c.Match, Seed: c.Seed, Short: c.Short, Late: late, Patience: c.Patience, Progress: shown.Cases()})
-		shown.Wait()
+	choices, err := c.choices(c.modes)
+	if err != nil {
+		return err
+	}
+	var targets []optest.Target
+	defer func() {
+		for _, t := range targets {
+			err = errors.Join(err, t.Device.Close())
+		}
+	}()
+	for _, h := range choices {
+		t, err := h.target()
 		if err != nil {
 			return err
 		}
-		if c.JSON {
-			return json.NewEncoder(os.Stdout).Encode(r)
-		}
-		for _, result := range r.Results {
-			if c.Verbose || result.Status == optest.Fail {
-				fmt.Println(t.Name, result)
-			}
-		}
-		passed, failed, skipped = passed+r.Count(optest.Pass), failed+r.Count(optest.Fail), skipped+r.Count(optest.Skip)
-		fmt.Printf("%s: %d passed, %d failed, %d skipped (seed %d)\n", t.Name, r.Count(optest.Pass), r.Count(optest.Fail), r.Count(optest.Skip), c.Seed)
-		return nil
+		targets = append(targets, t)
+	}
+	shown := newProgress(os.Stderr)
+	reports, err := optest.Run(targets, optest.Options{
+		Ops: c.Op, Match: c.Match, Seed: c.Seed, Short: c.Short, Late: late, Patience: c.Patience, Progress: shown.Cases(),
 	})
+	shown.Wait()
 	if err != nil {
 		return err
+	}
+	passed, failed := 0, 0
+	for _, r := range reports {
+		passed, failed = passed+r.Count(optest.Pass), failed+r.Count(optest.Fail)
+		if err := c.print(r); err != nil {
+			return err
+		}
 	}
 	if failed > 0 {
 		return fmt.Errorf("%d of %d cases failed", failed, passed+failed)
 	}
+	return nil
+}
+
+// print shows the report of one target.
+func (c *opsTestCommand) print(r optest.Report) error {
+	if c.JSON {
+		return json.NewEncoder(os.Stdout).Encode(r)
+	}
+	for _, result := range r.Results {
+		if c.Verbose || result.Status == optest.Fail {
+			fmt.Println(r.Target, result)
+		}
+	}
+	fmt.Printf("%s: %d passed, %d failed, %d skipped (seed %d)\n", r.Target, r.Count(optest.Pass), r.Count(optest.Fail), r.Count(optest.Skip), c.Seed)
 	return nil
 }
 

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"time"
@@ -27,29 +28,46 @@ func (c *opsBenchCommand) Run() error {
 	if err != nil {
 		return err
 	}
-	return c.targets(c.modes, func(t optest.Target) error {
-		if !t.HostMemory {
-			t.Scratch = longScratch
-		}
-		shown := newProgress(os.Stderr)
-		r, err := optest.Bench(t, optest.Options{Ops: c.Op, Match: c.Match, Seed: freshSeed(), Progress: shown.Cases()})
-		shown.Wait()
-		if err != nil {
+	choices, err := c.choices(c.modes)
+	if err != nil {
+		return err
+	}
+	for _, h := range choices {
+		if err := c.bench(h, theirs); err != nil {
 			return err
 		}
-		if c.JSON {
-			return json.NewEncoder(os.Stdout).Encode(r)
-		}
-		fmt.Printf("%s: memory gives up to %.1f GB/s (%s)\n", t.Name, float64(r.Ceiling)/1e9, r.Method)
-		if !r.Replayed {
-			return queuedTable(r).Print(os.Stdout)
-		}
-		if err := replayedTable(r, theirs).Print(os.Stdout); err != nil {
-			return err
-		}
-		theirs.slower(os.Stdout, r)
-		return nil
-	})
+	}
+	return nil
+}
+
+// bench times kernels in one mode, and shows theirs beside.
+func (c *opsBenchCommand) bench(h choice, theirs peers) (err error) {
+	t, err := h.target()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, t.Device.Close()) }()
+	if !t.HostMemory {
+		t.Scratch = longScratch
+	}
+	shown := newProgress(os.Stderr)
+	r, err := optest.Bench(t, optest.Options{Ops: c.Op, Match: c.Match, Seed: freshSeed(), Progress: shown.Cases()})
+	shown.Wait()
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		return json.NewEncoder(os.Stdout).Encode(r)
+	}
+	fmt.Printf("%s: memory gives up to %.1f GB/s (%s)\n", t.Name, float64(r.Ceiling)/1e9, r.Method)
+	if !r.Replayed {
+		return queuedTable(r).Print(os.Stdout)
+	}
+	if err := replayedTable(r, theirs).Print(os.Stdout); err != nil {
+		return err
+	}
+	theirs.slower(os.Stdout, r)
+	return nil
 }
 
 // modes leave --exact out on GPUs unless it is asked for: what is tuned there is the other one.

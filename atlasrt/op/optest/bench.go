@@ -84,7 +84,7 @@ func Bench(t Target, o Options) (BenchReport, error) {
 	if err := o.check(); err != nil {
 		return report, err
 	}
-	j, err := newJudge(&t, o)
+	j, err := newJudge(&t, o, nil)
 	if err != nil {
 		return report, err
 	}

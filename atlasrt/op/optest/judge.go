@@ -2,82 +2,58 @@ package optest
 
 import (
 	"errors"
+	"fmt"
 	"maps"
 	"math"
-	"reflect"
 
 	"github.com/atlas-inference/atlas/atlasrt/op"
-	"github.com/atlas-inference/atlas/atlasrt/op/oracle"
 )
+
+// judge judges one target.
+type judge struct {
+	*Target
+	Options
+	target    side       // the kernels
+	reference *reference // that they are compared with; nil for those who only measure
+}
+
+// newJudge makes the judge of a target.
+func newJudge(t *Target, o Options, r *reference) (*judge, error) {
+	scratch := t.Scratch
+	if scratch == 0 {
+		scratch = 256 << 20
+	}
+	stream, err := t.Device.Stream(scratch)
+	if err != nil {
+		return nil, fmt.Errorf("a stream on %s: %w", t.Name, err)
+	}
+	return &judge{t, o, side{device: t.Device, stream: stream, set: t.Set, act: t.Act}, r}, nil
+}
+
+// close ends the target's stream. Its failures have been reported by the cases that met them.
+func (j *judge) close() { _ = j.target.stream.Close() }
 
 // prepared is a case with the contents of its buffers on the target's side.
 type prepared struct {
 	*Case
 	fields []field
 	target contents
-	raw    map[string][][]byte // weights' matrices as a checkpoint holds them
 }
 
-// prepare fills the buffers of a case and packs its weights.
+// prepare packs the weights of a case.
 func (j *judge) prepare(c *Case) (*prepared, error) {
-	rng := c.random(j.Seed)
-	list, err := j.oracle.fields(c)
+	q, err := j.reference.pose(c)
 	if err != nil {
 		return nil, err
 	}
-	p := &prepared{Case: c, raw: map[string][][]byte{}}
-	if p.target, err = c.fill(list, rng); err != nil {
-		return nil, err
-	}
-	for _, name := range c.matrices() {
-		w := c.matrix(name)
-		raw := checkpoints(w, rng)
-		if c.numbers[name] != nil {
-			oracle.Encode(raw[0], op.BF16, c.numbers[name])
-		}
-		if scale, ok := p.target[name+".Scale"]; ok {
-			oracle.Encode(scale, op.F32, factors(w, rng))
-		}
-		if p.target[name+".Data"], err = j.target.pack(w, raw); err != nil {
+	p := &prepared{Case: c, target: maps.Clone(q.inputs)}
+	for name, raw := range q.raw {
+		if p.target[name+".Data"], err = j.target.pack(c.matrix(name), raw); err != nil {
 			return nil, err
 		}
-		p.raw[name] = raw
 	}
 	p.fields, err = j.target.fields(c)
 	return p, err
-}
-
-// wanted is the oracle's results of a case.
-type wanted struct {
-	contents
-	unrounded map[string]*oracle.Unrounded // of the results that are numbers
-	draws     [][]oracle.Choice            // of Sample
-}
-
-// reference runs a case on the oracle's side. The contents of its buffers are the target's, except packed weights. Activations are rounded
-// by the rule, if there is one.
-func (j *judge) reference(p *prepared, rule string) (want wanted, err error) {
-	before, side := maps.Clone(p.target), j.oracle
-	side.unrounded = map[string]*oracle.Unrounded{}
-	if rule != "" {
-		if side.set, err = oracle.New(j.Act).Rounding(rule); err != nil {
-			return want, err
-		}
-	}
-	for name, raw := range p.raw {
-		if before[name+".Data"], err = side.pack(p.matrix(name), raw); err != nil {
-			return want, err
-		}
-	}
-	want.contents, err = side.run(p.Case, before, func(args reflect.Value) {
-		if x, ok := args.Interface().(op.Sample); ok {
-			for r := range int(x.Rows) {
-				want.draws = append(want.draws, oracle.Choices(x, r))
-			}
-		}
-	})
-	want.unrounded = side.unrounded
-	return want, err
 }
 
 // judge runs a case on both sides.
@@ -94,7 +70,7 @@ func (j *judge) judge(c *Case) Result {
 	if err != nil {
 		return result.failed(err)
 	}
-	want, err := j.reference(p, j.rule(c, j.target.launched))
+	want, err := j.reference.answer(c, j.rule(c, j.target.launched))
 	if err != nil {
 		return result.failed(err)
 	}

@@ -5,8 +5,8 @@
 // batches of different sizes, and want the same bits for a row (see rows.go, conversation.go and steps.go). Sizes of buffers come from the struct
 // tags of package op.
 //
-// The files: cases_*.go list the calls that are judged, cases_bench.go and cases_serving.go those that are timed; fill*.go makes inputs;
-// side.go runs a call; judge.go and compare.go compare results; tolerance.go says how far they may differ; bench.go, stopwatch.go and
+// The files: cases_*.go list the calls that are judged, cases_bench.go and cases_serving.go those that are timed; run.go goes through them;
+// fill*.go makes inputs; side.go runs a call; reference.go asks the oracle; judge.go and compare.go compare results; tolerance.go says how far they may differ; bench.go, stopwatch.go and
 // profile.go measure time; tune.go compares the kernels of a manifest with each other.
 package optest
 
@@ -18,9 +18,7 @@ import (
 
 	"github.com/atlas-inference/atlas/atlasrt/bundle"
 	"github.com/atlas-inference/atlas/atlasrt/device"
-	"github.com/atlas-inference/atlas/atlasrt/device/host"
 	"github.com/atlas-inference/atlas/atlasrt/op"
-	"github.com/atlas-inference/atlas/atlasrt/op/oracle"
 	"github.com/atlas-inference/atlas/generated/ops"
 )
 
@@ -57,7 +55,8 @@ type Options struct {
 	// ends, and nothing on the host can stop it: Late can only report it. It may be nil.
 	Late     func(op, name string)
 	Patience time.Duration
-	// Progress is called before each case, with how many are done and how many there are. It may be nil.
+	// Progress is called before each case, with how many are done and how many there are. Targets that share a case are judged by it one after
+	// the other, and it counts once. It may be nil.
 	Progress func(done, total int, op, name string)
 }
 
@@ -91,83 +90,4 @@ func (o Options) check() error {
 // wants reports whether a case is to run.
 func (o Options) wants(opName, caseName string) bool {
 	return (len(o.Ops) == 0 || slices.Contains(o.Ops, opName)) && strings.Contains(caseName, o.Match)
-}
-
-// Run judges a target. Failed cases are in the report; the error says why the suite could not run.
-func Run(t Target, o Options) (Report, error) {
-	report := Report{Target: t.Name}
-	if err := o.check(); err != nil {
-		return report, err
-	}
-	j, err := newJudge(&t, o)
-	if err != nil {
-		return report, err
-	}
-	defer j.close()
-	type wanted struct {
-		op, name string
-		judge    func() Result
-	}
-	var all []wanted
-	add := func(op, name string, judge func() Result) {
-		if o.wants(op, name) {
-			all = append(all, wanted{op, name, judge})
-		}
-	}
-	for _, c := range cases(o, t.Persistent) {
-		add(c.Op, c.Name, func() Result { return j.judge(c) })
-	}
-	if !t.Together {
-		for _, c := range batches(o) {
-			add(c.Op, c.Name, func() Result { return j.judgeRows(c) })
-		}
-		for _, c := range conversations(o) {
-			add("PagedAttention", c.name, func() Result { return j.judgeSplits(c) })
-		}
-		for _, h := range histories(o) {
-			add(h.whole.Op, h.whole.Name, func() Result { return j.judgeHistory(h) })
-		}
-	}
-	for i, w := range all {
-		o.tell(i, len(all), w.op, w.name)
-		done := o.watch(w.op, w.name)
-		report.Results = append(report.Results, w.judge())
-		done()
-	}
-	return report, nil
-}
-
-// judge holds the two sides: the target and the oracle.
-type judge struct {
-	*Target
-	Options
-	target side
-	oracle side
-}
-
-func newJudge(t *Target, o Options) (*judge, error) {
-	scratch := t.Scratch
-	if scratch == 0 {
-		scratch = 256 << 20
-	}
-	stream, err := t.Device.Stream(scratch)
-	if err != nil {
-		return nil, fmt.Errorf("a stream on %s: %w", t.Name, err)
-	}
-	memory := host.New(0)
-	reference, err := memory.Stream(0)
-	if err != nil {
-		return nil, err
-	}
-	return &judge{
-		t, o,
-		side{device: t.Device, stream: stream, set: t.Set, act: t.Act},
-		side{device: memory, stream: reference, set: oracle.New(t.Act), act: t.Act},
-	}, nil
-}
-
-func (j *judge) close() {
-	// Failures of the stream have been reported by the cases that met them.
-	_ = j.target.stream.Close()
-	_ = j.oracle.stream.Close()
 }

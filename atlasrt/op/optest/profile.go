@@ -234,7 +234,7 @@ func (p *Profiler) work(s device.Stream, args any) (bytes, flops int64, err erro
 
 // Ceiling measures how many bytes per second a target can move, and says how it was measured.
 func Ceiling(t Target) (bytesPerSecond int64, method string, err error) {
-	j, err := newJudge(&t, Options{})
+	j, err := newJudge(&t, Options{}, nil)
 	if err != nil {
 		return 0, "", err
 	}

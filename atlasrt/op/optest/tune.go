@@ -65,7 +65,7 @@ const tuneRounds = 3
 
 // Tune measures trials. points are the image's entry points by name. A trial that fails has a Message.
 func Tune(t Target, trials []Trial, points map[string]op.Kernel, seed uint64) ([]Tried, error) {
-	j, err := newJudge(&t, Options{Seed: seed})
+	j, err := newJudge(&t, Options{Seed: seed}, nil)
 	if err != nil {
 		return nil, err
 	}
