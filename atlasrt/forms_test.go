@@ -153,12 +153,6 @@ func TestQuantisedCopiesEqualTheirValues(t *testing.T) {
 					t.Errorf("max |Δlogit| is %v, relative %v: want the same logits", worst(got, want), relative(got, want))
 				}
 				eachHardwareThat(t, keepsF32, true, func(t *testing.T, target *instance.Target) {
-					for _, scheme := range f.scheme {
-						if target.Set.PackedBytes(scheme, 256, 256) == 0 {
-							refused(t, target, copies.quantised, scheme)
-							return
-						}
-					}
 					if got, want := logitsOf(t, target, copies.quantised), logitsOf(t, target, copies.plain); !(worst(got, want) <= 2e-3) {
 						t.Errorf("max |Δlogit| is %v, want at most 2e-3", worst(got, want))
 					}

@@ -110,9 +110,6 @@ func TestStepsFitTheirScratchMemory(t *testing.T) {
 	}
 	for _, b := range bundles() {
 		stored := []dummy.Options{mixed, {Scheme: op.SchemeF8Block}}
-		if b.Device == "cpu" {
-			stored[1].Scheme = op.SchemeQ8_0
-		}
 		for _, exact := range []bool{false, true} {
 			target, err := instance.Hardware{Bundles: bundles(), Name: b.Hardware, Exact: exact}.Ask()
 			if err != nil {

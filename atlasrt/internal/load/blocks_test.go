@@ -100,3 +100,13 @@ func TestBlocksThatDoNotFit(t *testing.T) {
 		t.Errorf("got %v, want an error that names the tensor", err)
 	}
 }
+
+// A scheme without kernels is an error that names the tensor, the scheme, and those that have kernels.
+func TestSchemesWithoutKernels(t *testing.T) {
+	set := lacking{oracle.New(op.F32), []op.Scheme{op.SchemeBF16, op.SchemeF8}}
+	m := newMemory(t, `{}`, repeated("q.weight", tensor.U8, 0x22, 32, 16), repeated("q.weight_scale", tensor.F8_E4M3, one, 32, 2), f32("q.weight_scale_2", []float32{3}))
+	_, _, err := placeOn(set, m, 1, 32, func(int32) []model.Part { return []model.Part{{Name: "q.weight", Rows: 32}} })
+	if want := "q.weight is stored as nvfp4, for which this hardware has no kernels (it has some for bf16, f8:"; err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("got %v, want an error with %q", err, want)
+	}
+}

@@ -41,6 +41,9 @@ func shapes(scheme op.Scheme, o Options) []shape {
 	if scheme == op.SchemeF8Block { // an odd number of blocks of 128 columns
 		list = append(list, shape{130, 640})
 	}
+	if scheme == op.SchemeNVFP4 { // half a block of 32 columns is left
+		list = append(list, shape{16, 16}, shape{50, 336})
+	}
 	if !o.Short {
 		list = append(list, shape{576, 1536}, shape{1, 64}, shape{24, 8192}, shape{1003, 160})
 	}
@@ -119,7 +122,7 @@ func (c *Case) peak(rows, cols int) *Case {
 
 // peakedCases are products of rows whose blocks stand out (see peak): of few rows, and of more rows than kernels prepare at a time.
 func peakedCases(scheme op.Scheme) []*Case {
-	if !slices.Contains(blocks, scheme) {
+	if !slices.Contains(inBytes, scheme) {
 		return nil
 	}
 	cols := whole(scheme, 1056)
@@ -208,7 +211,7 @@ func logitsCases(o Options) []*Case {
 		if !o.Short {
 			list = append(list, tallLogits(scheme, 26001, 96, 9), tallLogits(scheme, 26001, 96, 33))
 		}
-		if slices.Contains(blocks, scheme) {
+		if slices.Contains(inBytes, scheme) {
 			cols := whole(scheme, 1056)
 			list = append(list, tallLogits(scheme, 97, cols, 1).peak(1, cols), tallLogits(scheme, 97, cols, 6).peak(6, cols))
 		}
@@ -293,7 +296,7 @@ func expertCases(o Options) []*Case {
 			}
 		}
 	}
-	for _, scheme := range blocks {
+	for _, scheme := range inBytes {
 		cols, ids := whole(scheme, 1056), picks(12, 4, 2, 0)
 		title := fmt.Sprintf("%s 4×40×%d rows 12 top 2", scheme, cols)
 		list = append(list, of(title, op.ExpertDown{W: experts(scheme, 4, 40, cols), Rows: 12, TopK: 2}).group(ids).with(factored(scheme)).peak(24, cols))

@@ -104,17 +104,20 @@ func (c *Case) scatter() scatter {
 	return ofSums
 }
 
-// blocks are the schemes that are GGUF's block formats.
-var blocks = []op.Scheme{op.SchemeQ8_0, op.SchemeQ4_0, op.SchemeQ4_1, op.SchemeQ5_0, op.SchemeQ4_K, op.SchemeQ6_K}
+// blocks are the schemes that are GGUF's block formats, and inBytes those that meet activations of bytes where activations are f32.
+var (
+	blocks  = []op.Scheme{op.SchemeQ8_0, op.SchemeQ4_0, op.SchemeQ4_1, op.SchemeQ5_0, op.SchemeQ4_K, op.SchemeQ6_K}
+	inBytes = append([]op.Scheme{op.SchemeNVFP4}, blocks...)
+)
 
 // products is the error of products with weights of a scheme, beside that of the sums. It comes from making activations and weights one
-// type. Targets that are exact have none. Activations in f32 are rounded to bytes for GGUF's block formats, else to bf16. Activations in
+// type. Targets that are exact have none. Activations in f32 are rounded to bytes for NVFP4 and GGUF's block formats, else to bf16. Activations in
 // bf16 are not rounded, but weights of GGUF's block formats may be rounded to bf16; bf16 holds the weights of the other schemes exactly.
 func (t *Target) products(scheme op.Scheme) float64 {
 	switch block := slices.Contains(blocks, scheme); {
 	case t.Exact, t.Act == op.BF16 && !block:
 		return 0
-	case block && t.Act != op.BF16:
+	case t.Act != op.BF16 && slices.Contains(inBytes, scheme):
 		return roundInt8
 	}
 	return roundBF16

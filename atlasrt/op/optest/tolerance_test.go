@@ -108,8 +108,8 @@ func TestTolerancesFitHonestKernels(t *testing.T) {
 		schemes []string
 		fails   string // cases for which it is not honest
 	}{
-		{"int8 with rests", toInt8WithRests, []string{"q8_0", "q4_0", "q4_1", "q5_0", "q4_k", "q6_k"}, ""},
-		{"int8 by block", func(row []float32) { toInt8(row, 32) }, []string{"q8_0", "q4_0", "q4_1", "q5_0", "q4_k", "q6_k"}, "peaked"},
+		{"int8 with rests", toInt8WithRests, []string{"q8_0", "q4_0", "q4_1", "q5_0", "q4_k", "q6_k", "nvfp4"}, ""},
+		{"int8 by block", func(row []float32) { toInt8(row, 32) }, []string{"q8_0", "q4_0", "q4_1", "q5_0", "q4_k", "q6_k", "nvfp4"}, "peaked"},
 		{"int8 by row", func(row []float32) { toInt8(row, len(row)) }, []string{"q8_0", "q4_0", "q4_1"}, "uneven peaked"},
 		{"bf16", toBF16, []string{"bf16", "q8_0", "q4_0", "q4_1", "f8", "nvfp4"}, "peaked"},
 	}

@@ -66,6 +66,28 @@ INLINE i32x16 i32x16_right(i32x16 x, int bits) { return LANES(i32x16, AT); }
 #define AT(i) (x.at[i] >> bits)
 INLINE i32x16 i32x16_right_signed(i32x16 x, int bits) { return LANES(i32x16, AT); }
 #undef AT
+#define AT(i) ((int32x4_t)vqtbl1q_u8(vld1q_u8(table), (uint8x16_t)x.at[i]))
+INLINE i32x16 i32x16_lookup(const uint8_t *table, i32x16 x) { return LANES(i32x16, AT); }
+#undef AT
+
+// An e4m3 byte is a half without the upper bit of the exponent and most of the fraction.
+INLINE f32x16 f32x16_of_halves(uint16x8_t lo, uint16x8_t hi) {
+    const float16x8_t x = (float16x8_t)lo, y = (float16x8_t)hi;
+    return (f32x16){{vcvt_f32_f16(vget_low_f16(x)), vcvt_high_f32_f16(x), vcvt_f32_f16(vget_low_f16(y)), vcvt_high_f32_f16(y)}};
+}
+INLINE f32x16 f32x16_positive_e4m3(const uint8_t *p) {
+    const uint8x16_t x = vld1q_u8(p);
+    return f32x16_of_halves(vshll_n_u8(vget_low_u8(x), 7), vshll_high_n_u8(x, 7));
+}
+// Of pairs whose upper byte is such a byte.
+INLINE f32x16 f32x16_upper_e4m3(uint16x8_t lo, uint16x8_t hi) {
+    return f32x16_of_halves((uint16x8_t)((int16x8_t)lo >> 1) & 0xbf80, (uint16x8_t)((int16x8_t)hi >> 1) & 0xbf80);
+}
+INLINE void f32x16_pairs_e4m3(const uint16_t *p, f32x16 *lower, f32x16 *upper) {
+    const uint16x8_t lo = vld1q_u16(p), hi = vld1q_u16(p + 8);
+    *lower = f32x16_upper_e4m3(lo << 8, hi << 8);
+    *upper = f32x16_upper_e4m3(lo, hi);
+}
 
 static inline float half_to_f32(uint16_t h) {
     __fp16 x;

@@ -2,7 +2,7 @@
 // is its own partner. Sums are exact: they are those of tile_sums.
 #pragma once
 
-static_assert(!kIsQ5_0 && kBlock == 32, "codes are nibbles or bytes");
+static_assert(!kIsQ5_0 && kBlock == 32 && kSums == 1, "codes are nibbles or bytes, and a block has one sum");
 
 // Eight outputs from lane 4·first on, so that sums and all that meets them have registers.
 INLINE void half_sums_in_pairs(int n, int first, const panel *at, int b, const activation *const *row, i32x16 *sum) {

@@ -65,6 +65,28 @@ INLINE i32x16 i32x16_right(i32x16 x, int bits) { return LANES(i32x16, AT); }
 #define AT(i) (x.at[i] >> bits)
 INLINE i32x16 i32x16_right_signed(i32x16 x, int bits) { return LANES(i32x16, AT); }
 #undef AT
+typedef uint8_t u8x16 __attribute__((vector_size(16)));
+#define AT(i) ((i32x4)__builtin_shuffle(bytes, (u8x16)x.at[i]))
+INLINE i32x16 i32x16_lookup(const uint8_t *table, i32x16 x) {
+    u8x16 bytes;
+    memcpy(&bytes, table, sizeof bytes);
+    return LANES(i32x16, AT);
+}
+#undef AT
+
+// The exponent and fraction of an e4m3 byte, moved into those of an f32 that is 2^120 times too small; subnormal ones too.
+INLINE f32x4 e4m3_to_f32(u32x4 byte) { return (f32x4)((u32x4)((f32x4)((byte & 0x7f) << 20) * 0x1p112f) | (byte & 0x80) << 24); }
+#define AT(i) e4m3_to_f32((u32x4){p[4 * i], p[4 * i + 1], p[4 * i + 2], p[4 * i + 3]})
+INLINE f32x16 f32x16_positive_e4m3(const uint8_t *p) { return LANES(f32x16, AT); }
+#undef AT
+#define LOWER(i) e4m3_to_f32(load4_u16(p + 4 * i))
+#define UPPER(i) e4m3_to_f32(load4_u16(p + 4 * i) >> 8)
+INLINE void f32x16_pairs_e4m3(const uint16_t *p, f32x16 *lower, f32x16 *upper) {
+    *lower = LANES(f32x16, LOWER);
+    *upper = LANES(f32x16, UPPER);
+}
+#undef LOWER
+#undef UPPER
 
 static inline float half_to_f32(uint16_t h) {
     const uint16_t four[4] = {h, h, h, h};

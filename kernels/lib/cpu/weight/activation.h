@@ -16,11 +16,11 @@ typedef struct {
     float scale;
     union {
         float sum;  // scale times the sum of the codes, for Q4_K times -1: a minimum is multiplied by it
-        int32_t start[kIsQ6_K ? 2 : 1];  // what sums begin with to take the offset of a weight's codes off: see dot.h
+        int32_t start[32 / kShared];  // what sums begin with to take the offset of a weight's codes off: see dot.h
     };
 } activation;
-static_assert(sizeof(activation) == (kIsQ6_K ? 44 : 40), "manifests size the scratch by it");
-static_assert(!kIsBF16, "int8 needs blocks of 32");
+static_assert(sizeof(activation) == (kShared == 16 ? 44 : 40), "manifests size the scratch by it");
+static_assert(!kIsPairs, "int8 needs blocks of 32");
 enum {
     kGroup = 32,
     kFiner = 254,       // steps of a rest in one of the block's
@@ -44,20 +44,26 @@ static inline void finish_block(activation *x);
 #endif
 
 #if kForm == 1
+// Blocks of a prepared row. Columns that the last one lacks are zero.
+INLINE int groups_of(int cols) { return (cols + 31) / 32; }
+
 // A prepared row has its blocks, then their rests in the same order, and then a bit for each block that has one.
-static inline size_t activation_pitch(int cols) { return (size_t)cols / 32 * 2 + (cols / 32 + kRestBlocks - 1) / kRestBlocks; }
+static inline size_t activation_pitch(int cols) { return (size_t)groups_of(cols) * 2 + (groups_of(cols) + kRestBlocks - 1) / kRestBlocks; }
 INLINE const uint32_t *rests_of(const activation *row, int blocks) { return (const uint32_t *)(row + 2 * blocks); }
 
 static inline void prepare_row(const float *in, activation *out, int cols) {
-    const int blocks = cols / 32;
+    const int blocks = groups_of(cols);
     const float peak = sqrtf(kPeak) / inverse_rms(in, cols, 0);
     uint32_t *const has = (uint32_t *)rests_of(out, blocks);
     memset(has, 0, (activation_pitch(cols) - 2 * blocks) * sizeof *out);
+    float last[32] = {0};
+    if (cols % 32) memcpy(last, in + cols / 32 * 32, cols % 32 * sizeof *in);
     for (int b = 0; b < blocks; b++, in += 32) {
         activation *const x = &out[b], *const rest = x + blocks;
+        if (32 * b + 32 > cols) in = last;
         const float top = make_codes(in, x->code);
         const int tiny = top < 0x1p-100f;  // 127/top would overflow: codes are zero
-        x->scale = tiny ? 0 : top / 127;
+        x->scale = tiny ? 0 : top / 127 * kUnit;
         finish_block(x);
         if (tiny || !(top > peak)) continue;
         make_rest(in, 127 / top, rest->code);

@@ -8,7 +8,9 @@ typedef struct { int low, low_bit, high, high_bit; } place;
 
 enum {
     kHighMask = kIsQ5_0 ? 1 : kIsQ6_K ? 3 : 0,
-    kOffset = kIsQ4_0 ? 8 : kIsQ5_0 ? 16 : kIsQ6_K ? 32 : 0,  // is taken off a code
+    kOffset = kIsQ4_0 ? 8 : kIsQ5_0 ? 16 : kIsQ6_K ? 32 : kIsNVFP4 ? 12 : 0,  // is taken off a code
+    kShared = kIsQ6_K || kIsNVFP4 ? 16 : 32,                                  // columns that share the finest scale
+    kUnit = kIsF8 ? 256 : kIsNVFP4 ? 128 : 1,                                 // weights are so many times what decoding makes of them
 };
 
 // Column c of a block.
@@ -34,3 +36,6 @@ INLINE i32x16 six_bits(const panel *at, int b, int g, int which) {
 INLINE i32x16 signed_byte(const panel *at, int b, int s) {
     return i32x16_right_signed(i32x16_left(i32x16_load(words_at(at, b, 48 + s / 4)), 24 - s % 4 * 8), 24);
 }
+
+// What the sixteen codes of NVFP4 stand for, twice that and kOffset more.
+static const uint8_t kTwiceFP4[16] __attribute__((aligned(16))) = {12, 13, 14, 15, 16, 18, 20, 24, 12, 11, 10, 9, 8, 6, 4, 0};

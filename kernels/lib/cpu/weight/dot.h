@@ -22,9 +22,8 @@ INLINE i32x16 codes_at(const activation *x, int w) {
 #endif
 
 static inline void finish_block(activation *x) {
-    enum { kColumns = kIsQ6_K ? 16 : 32 };
-    for (int s = 0; s < 32 / kColumns; s++) {
-        const halves sums = sums_of(x->code + s * kColumns, kColumns);
+    for (int s = 0; s < 32 / kShared; s++) {
+        const halves sums = sums_of(x->code + s * kShared, kShared);
         const int lower = sums.lower, upper = sums.upper;
         if (kIsQ4_1 || kIsQ4_K)
             x->sum = x->scale * (float)(kIsQ4_K ? -(lower + upper) : lower + upper);

@@ -9,6 +9,8 @@ static inline int six_bits_of(const uint32_t *word, int g, int which) {
     return (last >> (8 * (g - 4) + 4 * which) & 15) | (first >> (8 * (g - 4) + 6) & 3) << 4;
 }
 
+static inline float e4m3_of(uint8_t byte) { return half_to_f32((byte & 0x80) << 8 | (byte & 0x7f) << 7) * 256; }
+
 static inline void embedding(const atlas_Embedding *a, uint32_t x, uint32_t y, uint32_t z) {
     (void)y, (void)z;
     const int cols = a->W.Cols, id = a->IDs[x];
@@ -28,8 +30,20 @@ static inline void embedding(const atlas_Embedding *a, uint32_t x, uint32_t y, u
             if (2 * b + 1 < cols) out[2 * b + 1] = bf16_to_f32(word[0] >> 16) * factor;
             continue;
         }
-        for (int i = 0; i < kBlock; i++) {
+        if (kIsF8) {
+            const float d = kIsF8Block ? *span_scale(&p, 2 * b / kF8Cols) * factor : factor;
+            const uint16_t pair = pairs_at(&p, b)[lane];
+            out[2 * b] = e4m3_of(pair) * d;
+            if (2 * b + 1 < cols) out[2 * b + 1] = e4m3_of(pair >> 8) * d;
+            continue;
+        }
+        for (int i = 0; i < least(kBlock, cols - kBlock * b); i++) {
             const place of = place_of(i);
+            if (kIsNVFP4) {
+                const int code = kTwiceFP4[word[of.low * kLanes] >> of.low_bit & 15] - kOffset;
+                out[b * kBlock + i] = e4m3_of(((const uint8_t *)scales_at(&p, b))[i / 16 * kLanes + lane]) * code * 0.5f * factor;
+                continue;
+            }
             float d = half_to_f32(scales[0]), m = 0;
             if (kIsQ4_1) m = half_to_f32(scales[kLanes]);
             if (kIsQ4_K) {

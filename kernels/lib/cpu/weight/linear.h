@@ -1,6 +1,9 @@
 // Linear: a block makes kPanels·16 outputs of kRows rows. With kForm the first launch prepares the rows in the scratch.
 #pragma once
 #include "multiply.h"
+#if kForm == 0
+#include "decoded.h"
+#endif
 
 // Outputs of a panel and n rows from row r on.
 static inline void store_outputs(const atlas_Linear *a, int p, int r, int n, float (*out)[kLanes]) {
@@ -18,16 +21,24 @@ static inline void linear_block(const atlas_Linear *a, const activation *rows, u
     const activation *row[kRows];
     for (int i = 0; i < n; i++) row[i] = rows + (first + i) * pitch;
 #if kForm == 1
-    uint64_t who[cols / 32];
+    const int groups = groups_of(cols);
+    uint64_t who[groups];
     const int together = n - (n % kTileRows == 1 && (n == 1 || kTileRows == 2));  // rows of tiles of more than one
-    if (together) find_rests(row, together, cols / 32, who);
+    if (together) find_rests(row, together, groups, who);
 #endif
     for (int p = x * kPanels; p < panel_end; p += 2) {
         const int panels = least(2, panel_end - p);
         products part;
         float all[2][kRows][kLanes], (*out)[kLanes] = all[0];
         int pitch = kRows;
-        for (int r = 0, tile; r < n; r += tile) {
+        int r = 0;
+#if kForm == 0
+        if (kIsF8 && n > kTileRows) {
+            multiply_decoded(&a->W, p, panels, row, n, all);
+            r = n;
+        }
+#endif
+        for (int tile; r < n; r += tile) {
             tile = tile_rows(n - r);
             multiply_blocks(&a->W, 0, p, panels, row + r, tile, part);
             if (tile == n) {
@@ -39,7 +50,7 @@ static inline void linear_block(const atlas_Linear *a, const activation *rows, u
         }
 #if kForm == 1
         const panel at[2] = {panel_at(&a->W, 0, p), panel_at(&a->W, 0, p + panels - 1)};
-        if (together) add_rests(at, panels, cols / 32, who, row, together, out, pitch);
+        if (together) add_rests(at, panels, groups, who, row, together, out, pitch);
 #endif
         for (int i = 0; i < panels; i++) store_outputs(a, p + i, first, n, out + i * pitch);
     }

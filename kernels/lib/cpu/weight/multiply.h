@@ -83,9 +83,10 @@ static inline void multiply(const atlas_Weight *w, int matrix, int first, int pa
 #if kForm == 1
     if (n > 1) {
         const panel at[2] = {panel_at(w, matrix, first), panel_at(w, matrix, first + panels - 1)};
-        uint64_t who[w->Cols / 32];
-        find_rests(row, n, w->Cols / 32, who);
-        add_rests(at, panels, w->Cols / 32, who, row, n, out[0], kTileRows);
+        const int groups = groups_of(w->Cols);
+        uint64_t who[groups];
+        find_rests(row, n, groups, who);
+        add_rests(at, panels, groups, who, row, n, out[0], kTileRows);
     }
 #endif
     for (int i = 0; i < panels; i++) scale_outputs(w, matrix, first + i, n, out[i]);

@@ -1,6 +1,6 @@
 // Pack and Unpack: a panel per block, 32-bit words moved between row-major checkpoint bytes and the panel's lanes.
 #pragma once
-#include "panel.h"
+#include "pack_apart.h"
 
 // Word i of a row from a checkpoint and back: all but the last of an odd bf16 row have four bytes. A copy whose size is not known
 // here would be a call.
@@ -30,9 +30,20 @@ static inline uint32_t spread_bits(uint32_t bits, int back) {
     return out;
 }
 
+// Fills what follows a panel's blocks and scales with zeros.
+static inline void pad(const panel *p, int cols) {
+    const size_t used = used_bytes(cols);
+    memset(p->at + used, 0, panel_bytes(cols) - used);
+}
+
 static inline void pack(const atlas_Pack *a, uint32_t x, uint32_t y, uint32_t z) {
     (void)y, (void)z;
     const panel p = panel_at(&a->W, 0, x);
+    if (kIsApart) {
+        pack_apart(&p, x, (const char *)a->Raw, a->W.Rows, a->W.Cols);
+        pad(&p, a->W.Cols);
+        return;
+    }
     const size_t pitch = kIsBF16 ? (size_t)a->W.Cols * 2 : (size_t)p.blocks * kRawBlock;
     const char *raw = (const char *)a->Raw + x * kLanes * pitch;
     for (int b = 0; b < p.blocks; b++) {
@@ -49,13 +60,16 @@ static inline void pack(const atlas_Pack *a, uint32_t x, uint32_t y, uint32_t z)
             }
         }
     }
-    const size_t used = (size_t)p.blocks * kPackedBlock;
-    memset(p.at + used, 0, panel_bytes(a->W.Cols) - used);
+    pad(&p, a->W.Cols);
 }
 
 static inline void unpack(const atlas_Unpack *a, uint32_t x, uint32_t y, uint32_t z) {
     (void)y, (void)z;
     const panel p = panel_at(&a->W, 0, x);
+    if (kIsApart) {
+        unpack_apart(&p, x, (char *)a->Raw, a->W.Rows, a->W.Cols);
+        return;
+    }
     const size_t pitch = kIsBF16 ? (size_t)a->W.Cols * 2 : (size_t)p.blocks * kRawBlock;
     char *raw = (char *)a->Raw + x * kLanes * pitch;
     for (int b = 0; b < p.blocks; b++) {

@@ -9,31 +9,32 @@
 // Sums of block g of 32 columns, for the row and, where it has one, its rest; adds them to acc, which has both.
 INLINE void add_alone(int p, const panel *at, int g, const factors *of, const activation *const *both, f32x16 (*acc)[kTileRows]) {
     const int n = rests_of(both[0], (int)(both[1] - both[0]))[g / 32] >> g % 32 & 1 ? 2 : 1;
-#define CASE(n)                                                                                              \
-    {                                                                                                        \
-        i32x16 sum[2][kTileRows];                                                                            \
-        if (kBlock == 256)                                                                                   \
-            group_sums(p, n, at, g / 8, g / 4 % 2, g % 4, of, both, sum);                                    \
-        else                                                                                                 \
-            block_sums(p, n, at, g, both, sum);                                                              \
-        for (int i = 0; i < p; i++) {                                                                        \
-            const multipliers m = kBlock == 256 ? group_multipliers(&at[i], g / 8, g % 4, of[i]) : block_multipliers(&at[i], g); \
-            for (int r = 0; r < n; r++) acc[i][r] = add_sum(acc[i][r], sum[i][r], m, &both[r][g]);           \
-        }                                                                                                    \
+#define CASE(n)                                                                                    \
+    if (kBlock == 256) {                                                                           \
+        i32x16 sum[2][kTileRows];                                                                  \
+        group_sums(p, n, at, g / 8, g / 4 % 2, g % 4, of, both, sum);                              \
+        for (int i = 0; i < p; i++) {                                                              \
+            const multipliers m = group_multipliers(&at[i], g / 8, g % 4, of[i]);                  \
+            for (int r = 0; r < n; r++) acc[i][r] = add_sum(acc[i][r], sum[i][r], m, &both[r][g]); \
+        }                                                                                          \
+    } else {                                                                                       \
+        add_block(p, n, 0, at, g, both, acc);                                                      \
     }
-    if (n == 1)
+    if (n == 1) {
         CASE(1)
-    else
+    } else {
         CASE(2)
+    }
 #undef CASE
 }
 
 // A tile of a row that is alone, and its rests.
 INLINE void tile_alone(int p, const panel *at, int cols, const activation *row, f32x16 (*acc)[kTileRows]) {
-    const activation *const both[2] = {row, row + cols / 32};
+    const int groups = groups_of(cols);
+    const activation *const both[2] = {row, row + groups};
     factors of[2];
     for (int i = 0; i < p; i++) acc[i][1] = f32x16_zero();
-    for (int g = 0; g < cols / 32; g += kBlock == 256 ? 4 : 1) {
+    for (int g = 0; g < groups; g += kBlock == 256 ? 4 : 1) {
         if (kBlock == 256) {
             prefetch_ahead(p, at, g / 8, g / 4 % 2 * (kPackedBlock / 2), (g / 4 % 2 + 1) * (kPackedBlock / 2));
             for (int i = 0; i < p; i++) of[i] = factors_of(&at[i], g / 8, g / 4 % 2);
@@ -47,28 +48,31 @@ INLINE void tile_alone(int p, const panel *at, int cols, const activation *row, 
     for (int i = 0; i < p; i++) acc[i][0] = f32x16_fma(acc[i][1], f32x16_set(1), acc[i][0]);
 }
 
-// Sums and multipliers of columns 32·g … 32·g+31 of p panels, for n rests.
-INLINE void rest_sums(int p, int n, const panel *at, int g, const activation *const *rest, i32x16 (*sum)[kTileRows], multipliers *m) {
+// Sum s and multipliers of columns 32·g … 32·g+31 of p panels, for n rests.
+INLINE void rest_sums(int p, int n, const panel *at, int g, int s, const activation *const *rest, i32x16 (*sum)[kTileRows], multipliers *m) {
     if (kBlock == 256) {
         factors of[2];
         for (int i = 0; i < p; i++) of[i] = factors_of(&at[i], g / 8, g / 4 % 2);
         group_sums(p, n, at, g / 8, g / 4 % 2, g % 4, of, rest, sum);
         for (int i = 0; i < p; i++) m[i] = group_multipliers(&at[i], g / 8, g % 4, of[i]);
     } else {
-        block_sums(p, n, at, g, rest, sum);
-        for (int i = 0; i < p; i++) m[i] = block_multipliers(&at[i], g);
+        block_sums(p, n, at, g, s, rest, sum);
+        for (int i = 0; i < p; i++) m[i] = block_multipliers(&at[i], g, s);
     }
 }
 
 // Adds what they make to those outputs of one panel that belong to the rests.
 INLINE void add_rest(int n, const panel *at, int g, const activation *const *rest, const int *which, float (*out)[kLanes]) {
-    i32x16 sum[1][kTileRows];
-    multipliers m;
-    rest_sums(1, n, at, g, rest, sum, &m);
+#pragma GCC unroll 2
+    for (int s = 0; s < kSums; s++) {
+        i32x16 sum[1][kTileRows];
+        multipliers m;
+        rest_sums(1, n, at, g, s, rest, sum, &m);
 #pragma GCC unroll 8
-    for (int r = 0; r < n; r++) {
-        float *const to = out[which[r]];
-        f32x16_store(to, add_sum(f32x16_load(to), sum[0][r], m, &rest[r][g]));
+        for (int r = 0; r < n; r++) {
+            float *const to = out[which[r]];
+            f32x16_store(to, add_sum(f32x16_load(to), sum[0][r], m, &rest[r][g]));
+        }
     }
 }
 

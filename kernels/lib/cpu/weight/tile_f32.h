@@ -1,6 +1,6 @@
 // A tile of f32: n rows by p panels of 16 outputs in registers, weights made f32 on the way, one fma a column.
 //
-// An output is one chain of fma over the columns in order, whatever n and p are.
+// An output is one chain of fma over the columns in order, whatever n and p are; that of FP8 is in span.h.
 #pragma once
 #include "activation.h"
 
@@ -58,10 +58,42 @@ INLINE f32x16 decode_column(const panel *at, int b, int c) {
     return f32x16_mul(d, f32x16_ints(i32x16_add(q, i32x16_set(-kOffset))));
 }
 
+// Sixteen columns of NVFP4, which share scales: those of the low nibbles of a block, or of the high ones.
+INLINE void tile_nibbles(int p, int n, const panel *at, int b, int half, const activation *const *row, f32x16 (*acc)[kTileRows]) {
+    f32x16 scale[2];
+#pragma GCC unroll 2
+    for (int i = 0; i < p; i++)
+        scale[i] = f32x16_mul(f32x16_positive_e4m3((const uint8_t *)scales_at(&at[i], b) + kLanes * half), f32x16_set(kUnit));
+    for (int w = 0; w < 4; w++) {
+        i32x16 code[2];
+#pragma GCC unroll 2
+        for (int i = 0; i < p; i++)
+            code[i] = i32x16_lookup(kTwiceFP4, i32x16_and(i32x16_right(i32x16_load(words_at(&at[i], b, w)), 4 * half), i32x16_set(0x0f0f0f0f)));
+#pragma GCC unroll 4
+        for (int j = 0; j < 4; j++) {
+            f32x16 v[2];
+#pragma GCC unroll 2
+            for (int i = 0; i < p; i++)
+                v[i] = f32x16_mul(scale[i], f32x16_ints(i32x16_add(i32x16_and(i32x16_right(code[i], 8 * j), i32x16_set(255)), i32x16_set(-kOffset))));
+            tile_column(p, n, v, row, 32 * b + 16 * half + 4 * w + j, acc);
+        }
+    }
+}
+
+#include "span.h"
+
 INLINE void tile(int p, int n, const panel *at, int cols, const activation *const *row, f32x16 (*acc)[kTileRows]) {
     if (kIsBF16) {
         for (int b = 0; b < cols / 2; b++) tile_pair(p, n, at, row, b, 0, acc);
         if (cols % 2) tile_pair(p, n, at, row, cols / 2, 1, acc);
+        return;
+    }
+    if (kIsF8) {
+        for (int g = 0; g < spans_of(cols); g++) tile_span(p, n, at, g, cols, row, acc);
+        return;
+    }
+    if (kIsNVFP4) {
+        for (int c = 0; c < cols; c += 16) tile_nibbles(p, n, at, c / 32, c / 16 % 2, row, acc);
         return;
     }
     for (int b = 0; b < cols / kBlock; b++) {

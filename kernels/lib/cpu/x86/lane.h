@@ -25,6 +25,11 @@ INLINE i32x16 i32x16_or(i32x16 x, i32x16 y) { return _mm512_or_si512(x, y); }
 INLINE i32x16 i32x16_left(i32x16 x, int bits) { return _mm512_slli_epi32(x, bits); }
 INLINE i32x16 i32x16_right(i32x16 x, int bits) { return _mm512_srli_epi32(x, bits); }
 INLINE i32x16 i32x16_right_signed(i32x16 x, int bits) { return _mm512_srai_epi32(x, bits); }
+INLINE i32x16 i32x16_lookup(const uint8_t *table, i32x16 x) {
+    return _mm512_shuffle_epi8(_mm512_broadcast_i32x4(_mm_load_si128((const __m128i *)table)), x);
+}
+
+INLINE f32x16 f32x16_of_halves(__m256i x) { return _mm512_cvtph_ps(x); }
 #else
 typedef struct { __m256 lo, hi; } f32x16;
 typedef struct { __m256i lo, hi; } i32x16;
@@ -63,6 +68,28 @@ INLINE i32x16 i32x16_or(i32x16 x, i32x16 y) { return (i32x16){_mm256_or_si256(x.
 INLINE i32x16 i32x16_left(i32x16 x, int bits) { return (i32x16){_mm256_slli_epi32(x.lo, bits), _mm256_slli_epi32(x.hi, bits)}; }
 INLINE i32x16 i32x16_right(i32x16 x, int bits) { return (i32x16){_mm256_srli_epi32(x.lo, bits), _mm256_srli_epi32(x.hi, bits)}; }
 INLINE i32x16 i32x16_right_signed(i32x16 x, int bits) { return (i32x16){_mm256_srai_epi32(x.lo, bits), _mm256_srai_epi32(x.hi, bits)}; }
+INLINE i32x16 i32x16_lookup(const uint8_t *table, i32x16 x) {
+    const __m256i both = _mm256_broadcastsi128_si256(_mm_load_si128((const __m128i *)table));
+    return (i32x16){_mm256_shuffle_epi8(both, x.lo), _mm256_shuffle_epi8(both, x.hi)};
+}
+
+INLINE f32x16 f32x16_of_halves(__m256i x) {
+    return (f32x16){_mm256_cvtph_ps(_mm256_castsi256_si128(x)), _mm256_cvtph_ps(_mm256_extracti128_si256(x, 1))};
+}
 #endif
+
+// An e4m3 byte is a half without the upper bit of the exponent and most of the fraction.
+INLINE f32x16 f32x16_positive_e4m3(const uint8_t *p) {
+    return f32x16_of_halves(_mm256_slli_epi16(_mm256_cvtepu8_epi16(_mm_loadu_si128((const __m128i *)p)), 7));
+}
+// Of pairs whose upper byte is such a byte.
+INLINE f32x16 f32x16_upper_e4m3(__m256i pairs) {
+    return f32x16_of_halves(_mm256_and_si256(_mm256_srai_epi16(pairs, 1), _mm256_set1_epi16((short)0xbf80)));
+}
+INLINE void f32x16_pairs_e4m3(const uint16_t *p, f32x16 *lower, f32x16 *upper) {
+    const __m256i pairs = _mm256_loadu_si256((const __m256i *)p);
+    *lower = f32x16_upper_e4m3(_mm256_slli_epi16(pairs, 8));
+    *upper = f32x16_upper_e4m3(pairs);
+}
 
 static inline float half_to_f32(uint16_t h) { return _cvtsh_ss(h); }

@@ -14,6 +14,7 @@ enum {
     kChunk = 32,                      // groups of 32 columns that are decoded at a time: they stay in the nearest cache
 };
 static_assert(kChunk % kGroups == 0, "blocks are decoded whole");
+static_assert(kSums == 1, "a block of 32 columns has one scale");
 
 // Sixteen prepared rows, 32 columns of them.
 typedef struct {
