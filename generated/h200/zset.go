@@ -18,11 +18,12 @@ var _ bundle.Set = (*Set)(nil)
 
 // Kernels are the entry points of the image, in the order that New takes them. The constants are their places.
 var Kernels = [...]bundle.Kernel{
+	{Name: "atlas_causal_conv_rows_0"},
+	{Name: "atlas_causal_conv_rows_1"},
 	{Name: "atlas_causal_conv_4"},
 	{Name: "atlas_causal_conv_8"},
 	{Name: "atlas_convert"},
 	{Name: "atlas_copy"},
-	{Name: "atlas_delta_net_128_1"},
 	{Name: "atlas_delta_net_128_2"},
 	{Name: "atlas_delta_net_128_3"},
 	{Name: "atlas_delta_net_128_4"},
@@ -356,6 +357,7 @@ var Kernels = [...]bundle.Kernel{
 	{Name: "atlas_gated_linear_q6_k_1", MostBlocks: 264},
 	{Name: "atlas_gated_linear_q6_k_4", MostBlocks: 132},
 	{Name: "atlas_gated_linear_q6_k_8", MostBlocks: 132},
+	{Name: "atlas_gated_norm_quads"},
 	{Name: "atlas_gated_norm_128"},
 	{Name: "atlas_gated_norm_512"},
 	{Name: "atlas_linear_bf16_split_16_large", MostBlocks: 132},
@@ -1091,11 +1093,12 @@ var Kernels = [...]bundle.Kernel{
 
 const (
 	_ = iota - 1
+	kernelCausalConvRows_0
+	kernelCausalConvRows_1
 	kernelCausalConv_4
 	kernelCausalConv_8
 	kernelConvert
 	kernelCopy
-	kernelDeltaNet_128_1
 	kernelDeltaNet_128_2
 	kernelDeltaNet_128_3
 	kernelDeltaNet_128_4
@@ -1429,6 +1432,7 @@ const (
 	kernelGatedLinearQ6K_1
 	kernelGatedLinearQ6K_4
 	kernelGatedLinearQ6K_8
+	kernelGatedNormQuads
 	kernelGatedNorm_128
 	kernelGatedNorm_512
 	kernelLinearBf16Split_16Large
@@ -2181,6 +2185,8 @@ func (s *Set) Swap(kernels []op.Kernel) { s.kernels = [len(Kernels)]op.Kernel(ke
 // CausalConv: kernels/lib/cuda/recurrent.toml.
 func (s *Set) CausalConv(q op.Stream, a op.CausalConv) {
 	switch {
+	case a.Width <= 4 && int64(a.Channels)%4 == 0 && int64(a.InPitch)%4 == 0 && a.Rows >= 16 && int64(a.Rows) > 4*int64(a.Seqs):
+		s.launchCausalConvRows(q, a)
 	case a.Width <= 4:
 		s.launchCausalConv_4(q, a)
 	default:
@@ -2201,8 +2207,6 @@ func (s *Set) Copy(q op.Stream, a op.Copy) {
 // DeltaNet: kernels/h200/recurrent.toml.
 func (s *Set) DeltaNet(q op.Stream, a op.DeltaNet) bool {
 	switch {
-	case !s.has.exact && a.Width == 4 && a.KeyDim == 128 && a.ValueDim == 128 && int64(a.ValueHeads) == 1*int64(a.KeyHeads) && int64(a.Rows) <= (1+int64(a.MaxDrafts))*int64(a.Seqs) && int64(a.Seqs)*int64(a.KeyHeads) <= 48:
-		s.launchDeltaNet_128_1(q, a)
 	case !s.has.exact && a.Width == 4 && a.KeyDim == 128 && a.ValueDim == 128 && int64(a.ValueHeads) == 2*int64(a.KeyHeads) && int64(a.Rows) <= (1+int64(a.MaxDrafts))*int64(a.Seqs) && int64(a.Seqs)*int64(a.KeyHeads) <= 48:
 		s.launchDeltaNet_128_2(q, a)
 	case !s.has.exact && a.Width == 4 && a.KeyDim == 128 && a.ValueDim == 128 && int64(a.ValueHeads) == 3*int64(a.KeyHeads) && int64(a.Rows) <= (1+int64(a.MaxDrafts))*int64(a.Seqs) && int64(a.Seqs)*int64(a.KeyHeads) <= 48:
@@ -2982,6 +2986,8 @@ func (s *Set) GatedLinear(q op.Stream, a op.GatedLinear) bool {
 // GatedNorm: kernels/lib/cuda/recurrent.toml.
 func (s *Set) GatedNorm(q op.Stream, a op.GatedNorm) {
 	switch {
+	case a.HeadDim == 128 && int64(a.ZPitch)%4 == 0:
+		s.launchGatedNormQuads(q, a)
 	case a.HeadDim <= 128:
 		s.launchGatedNorm_128(q, a)
 	default:
@@ -4817,6 +4823,18 @@ func (s *Set) Unpack(q op.Stream, a op.Unpack) {
 	}
 }
 
+// launchCausalConvRows: kernels/lib/cuda/recurrent.toml.
+func (s *Set) launchCausalConvRows(q op.Stream, a op.CausalConv) {
+	if g := (op.Grid{X: uint32((int64(a.Channels) + 511) / 512), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*op.CausalConv)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[kernelCausalConvRows_0], g)
+	}
+	if g := (op.Grid{X: uint32((int64(a.Channels) + 511) / 512), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*op.CausalConv)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[kernelCausalConvRows_1], g)
+	}
+}
+
 // launchCausalConv_4: kernels/lib/cuda/recurrent.toml.
 func (s *Set) launchCausalConv_4(q op.Stream, a op.CausalConv) {
 	if g := (op.Grid{X: uint32((int64(a.Channels) + 127) / 128), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
@@ -4846,14 +4864,6 @@ func (s *Set) launchCopy(q op.Stream, a op.Copy) {
 	if g := (op.Grid{X: uint32((a.Bytes + 16383) / 16384), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Copy)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[kernelCopy], g)
-	}
-}
-
-// launchDeltaNet_128_1: kernels/h200/recurrent.toml.
-func (s *Set) launchDeltaNet_128_1(q op.Stream, a op.DeltaNet) {
-	if g := (op.Grid{X: uint32(8 * int64(a.KeyHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*op.DeltaNet)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[kernelDeltaNet_128_1], g)
 	}
 }
 
@@ -7029,6 +7039,14 @@ func (s *Set) launchGatedLinearQ6K_8(q op.Stream, a op.GatedLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.GatedLinear)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[kernelGatedLinearQ6K_8], g)
+	}
+}
+
+// launchGatedNormQuads: kernels/lib/cuda/recurrent.toml.
+func (s *Set) launchGatedNormQuads(q op.Stream, a op.GatedNorm) {
+	if g := (op.Grid{X: uint32(a.Rows), Y: uint32((int64(a.Heads) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*op.GatedNorm)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[kernelGatedNormQuads], g)
 	}
 }
 

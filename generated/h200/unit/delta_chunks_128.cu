@@ -16,10 +16,10 @@ extern "C" __global__ void __launch_bounds__(128) atlas_delta_chunks_128_0(const
 }
 
 struct atlas_delta_chunks_128_1_constants {
-    static constexpr int kLeast = 32, kPerLane = 4, kStages = 3, kValues = 4, kCluster = 1, kShared = 74752, kThreads = 128;
+    static constexpr int kLeast = 32, kPerLane = 4, kStages = 3, kValues = 4, kCluster = 1, kShared = 112640, kThreads = 256;
 };
 
-extern "C" __global__ void __launch_bounds__(128, 3) atlas_delta_chunks_128_1(const __grid_constant__ arguments a) {
+extern "C" __global__ void __launch_bounds__(256, 2) atlas_delta_chunks_128_1(const __grid_constant__ arguments a) {
     delta_prepare<atlas_delta_chunks_128_1_constants>(a.op, a.scratch);
 }
 

@@ -33,7 +33,7 @@ __device__ void delta_carry(const atlas_DeltaRule &a, void *scratch) {
     const auto empty = [&](int s) { return barrier + s * 16 + 8; };
     const int h = blockIdx.x / 2, slab = blockIdx.x % 2, heads = a.KeyHeads, values = a.ValueHeads, key = a.Tiled ? h % heads : h / (values / heads);
     if (threadIdx.x == 0) {
-        for (int s = 0; s < P::kStages; s++) atlas::init_barrier(full(s), 1), atlas::init_barrier(empty(s), 4);
+        for (int s = 0; s < P::kStages; s++) atlas::init_barrier(full(s), 1), atlas::init_barrier(empty(s), 128);
         atlas::fence_barriers();
     }
     __syncthreads();
@@ -72,23 +72,21 @@ __device__ void delta_carry(const atlas_DeltaRule &a, void *scratch) {
             s[i * 2] = x.x, s[i * 2 + 1] = x.y;
         }
     atlas_act *const out = a.Out + (size_t(r.first) * values + h) * kDim + slab * 64 + wp * 16 + t * 2;
-    float o[32];
-    const auto leave = [&](int n) {  // what a chunk gives, while products of the next run
-        atlas::pin(o);
-        if (l == 0) atlas::arrive(empty(n % P::kStages));
-        const int count = r.rows - n * kRows;
+    uint32_t left[16] = {};  // what a chunk gives, which is stored while products of the next run
+    const auto leave = [&](int n) {
+        const int count = n < 0 ? 0 : r.rows - n * kRows;
 #pragma unroll
         for (int i = 0; i < 8; i++) {
             const int at = i * 8 + g;  // of the chunk
-            const uint32_t low = atlas::transpose_matrix(atlas::narrow(o[i * 4], o[i * 4 + 1])), high = atlas::transpose_matrix(atlas::narrow(o[i * 4 + 2], o[i * 4 + 3]));
-            uint32_t *const to = reinterpret_cast<uint32_t *>(out + size_t(n * kRows + at) * values * kDim);
+            const uint32_t low = atlas::transpose_matrix(left[i * 2]), high = atlas::transpose_matrix(left[i * 2 + 1]);
+            uint32_t *const to = reinterpret_cast<uint32_t *>(out + (int64_t(n) * kRows + at) * values * kDim);
             if (at < count) to[0] = low, to[4] = high;
         }
     };
     for (int n = 0; n < chunks; n++) {
         const uint32_t stage = stages + n % P::kStages * kStageBytes;
         uint32_t of_state[8][4], of_d[4][4], scaled[4][4];
-        float d[32];
+        float d[32], o[32];
 #pragma unroll
         for (int i = 0; i < 8; i++) factor_of_sums(of_state[i], s, i);
         atlas::wait_barrier(full(n % P::kStages), n / P::kStages & 1);
@@ -108,11 +106,6 @@ __device__ void delta_carry(const atlas_DeltaRule &a, void *scratch) {
 #pragma unroll
         for (int i = 0; i < 8; i++) atlas::multiply(d, of_state[i], atlas::factor(stage + kCarryW + i / 4 * kSlab + i % 4 * 32));
         atlas::commit_products();
-        if (n > 0) {
-            atlas::wait_products<1>();
-            leave(n - 1);
-        }
-        atlas::begin_products();
 #pragma unroll
         for (int i = 0; i < 8; i++) {
             const uint64_t by = atlas::factor(stage + kCarryQ + i / 4 * kSlab + i % 4 * 32);
@@ -122,6 +115,7 @@ __device__ void delta_carry(const atlas_DeltaRule &a, void *scratch) {
                 atlas::multiply(o, of_state[i], by);
         }
         atlas::commit_products();
+        leave(n - 1);
         atlas::wait_products<1>();
         atlas::pin(d);
 #pragma unroll
@@ -155,10 +149,13 @@ __device__ void delta_carry(const atlas_DeltaRule &a, void *scratch) {
 #pragma unroll
         for (int i = 0; i < 4; i++) atlas::multiply(o, of_d[i], atlas::factor(stage + kCarryA + i * 32));
         atlas::commit_products();
-        atlas::wait_products<1>();
+        atlas::wait_products<0>();
         atlas::pin(s);
+        atlas::pin(o);
+        atlas::arrive(empty(n % P::kStages));
+#pragma unroll
+        for (int i = 0; i < 16; i++) left[i] = atlas::narrow(o[i * 2], o[i * 2 + 1]);
     }
-    atlas::wait_products<0>();
     leave(chunks - 1);
 #pragma unroll
     for (int i = 0; i < 32; i++) *reinterpret_cast<float2 *>(state + i % 2 * 8 * kDim + i / 2 * 8) = {s[i * 2], s[i * 2 + 1]};

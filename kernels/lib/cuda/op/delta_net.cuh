@@ -15,7 +15,7 @@ __device__ void delta_net(const atlas_DeltaNet &a) {
     constexpr int kPairs = kDim + kRows / 2, kTurns = (kPairs + kThreads - 1) / kThreads;  // channels of the block: query, key, its values
     constexpr int kSums = kDim / 4, kSumBytes = P::kRatio * kSums * 4;
     static_assert(atlas::launched<P, kThreads, 0, kBlocks>::kFits && kRows % kGroups == 0 && kRows % 4 == 0 && kDim % 32 == 0 && kSums <= 32, "whole groups");
-    __shared__ __align__(16) float query[2][kDim], keys[2][kDim], value[2][kRows], sums[2][P::kRatio * kSums];
+    __shared__ __align__(16) float lines[2][2 * kDim + kRows], sums[2][P::kRatio * kSums];  // query, key, values
     __shared__ __align__(8) uint64_t barriers[2];
     const int rank = atlas::cluster_rank(), key = blockIdx.x / kBlocks, l = atlas::lane(), t = threadIdx.x % 8, group = threadIdx.x / 8;
     const int heads = a.KeyHeads, values = a.ValueHeads, channels = 2 * heads * kDim + values * kDim, ring = kWidth + a.MaxDrafts;
@@ -56,15 +56,34 @@ __device__ void delta_net(const atlas_DeltaNet &a) {
                 if (t < kQuads) atlas::prefetch(state_of(slot, n) + t * 32);
             for (int i = 0; i < kTurns; i++)
                 if (channel[i] >= 0 && channel[i] % 64 == 0)
+#pragma unroll 1
                     for (int r = 0; r < ring; r++) atlas::prefetch(a.Window + (size_t(slot) * ring + r) * channels + channel[i]);
         }
     }
+    atlas::wait_cluster();
     atlas::wait_for_previous();
     const atlas::drafted_rows r(a, blockIdx.y);
-    if (r.empty()) {
-        atlas::wait_cluster();
-        return;
+    if (r.empty()) return;
+    const size_t pitch = size_t(channels) + size_t(values) * (kDim + 2);
+    const atlas_act *row = a.In + size_t(r.first) * pitch;
+    atlas_act *const window = a.Window + size_t(r.slot) * ring * channels;
+    int turn = r.position % ring;  // the ring's row of the step's row
+    float beta[kValues], alpha[kValues], z[kValues];
+    const auto load_gates = [&] {
+#pragma unroll
+        for (int n = 0; n < kValues; n++) {
+            const atlas_act *const gates = row + channels + size_t(values) * kDim;
+            beta[n] = __bfloat162float(gates[h[n]]), alpha[n] = __bfloat162float(gates[values + h[n]]);
+            z[n] = __bfloat162float(row[channels + size_t(h[n]) * kDim + v[n]]);
+        }
+    };
+#pragma unroll
+    for (int i = 0; i < kTurns; i++) {
+        if (channel[i] < 0) continue;
+        pair[i].window[kWidth - 1] = *reinterpret_cast<const uint32_t *>(row + channel[i]);
+        atlas::load_window(pair[i], window + channel[i], channels, ring, r.position, turn);
     }
+    load_gates();
 
     float4 s[kValues][kQuads] = {};
     if (r.position > 0)
@@ -75,19 +94,6 @@ __device__ void delta_net(const atlas_DeltaNet &a) {
                 const uint4 x = atlas::load_once(state_of(r.slot, n) + j * 32 + t * 4);
                 s[n][j] = {__uint_as_float(x.x), __uint_as_float(x.y), __uint_as_float(x.z), __uint_as_float(x.w)};
             }
-    const size_t pitch = size_t(channels) + size_t(values) * (kDim + 2);
-    const atlas_act *const in = a.In + size_t(r.first) * pitch;
-    atlas_act *const window = a.Window + size_t(r.slot) * ring * channels;
-#pragma unroll
-    for (int i = 0; i < kTurns; i++) {
-        if (channel[i] < 0) continue;
-        pair[i].window[kWidth - 1] = *reinterpret_cast<const uint32_t *>(in + channel[i]);
-#pragma unroll
-        for (int j = 0; j < kWidth - 1; j++) {
-            const int position = r.position - (kWidth - 1) + j;
-            pair[i].window[j] = position < 0 ? 0 : *reinterpret_cast<const uint32_t *>(window + size_t(position % ring) * channels + channel[i]);
-        }
-    }
     const auto keep = [&] {
 #pragma unroll
         for (int n = 0; n < kValues; n++)
@@ -106,39 +112,27 @@ __device__ void delta_net(const atlas_DeltaNet &a) {
 #pragma unroll
             for (int j = 0; j < kQuads; j++) s[n][j] = atlas::stepped(s[n][j], {k[j * 32], k[j * 32 + 1], k[j * 32 + 2], k[j * 32 + 3]}, delta, alpha);
         }
-    atlas::wait_cluster();
 
     const int kept = r.rows - r.drafts;
     for (int i = 0; i < r.rows; i++) {
         const int b = i & 1;
-        const atlas_act *const row = in + size_t(i) * pitch;
-        float beta[kValues], alpha[kValues], z[kValues];
-#pragma unroll
-        for (int n = 0; n < kValues; n++) {
-            const atlas_act *const gates = row + channels + size_t(values) * kDim;
-            beta[n] = __bfloat162float(gates[h[n]]), alpha[n] = __bfloat162float(gates[values + h[n]]);
-            z[n] = t == 0 ? __bfloat162float(row[channels + size_t(h[n]) * kDim + v[n]]) : 0.0f;
-        }
         if (threadIdx.x == 0) atlas::arrive_expecting(barrier + 8 * b, kSumBytes);
 #pragma unroll
         for (int p = 0; p < kTurns; p++) {
             if (channel[p] < 0) continue;
-            const uint32_t x = pair[p].window[kWidth - 1];
             const int at = (threadIdx.x + p * kThreads) * 2;
-            if (i >= r.rows - ring && (rank == 0 || at >= 2 * kDim))
-                *reinterpret_cast<uint32_t *>(window + size_t((r.position + i) % ring) * channels + channel[p]) = x;
-            const float2 y = pair[p].take(i + 1 < r.rows ? *reinterpret_cast<const uint32_t *>(row + pitch + channel[p]) : 0);
-            float *const to = at < kDim ? &query[b][at] : at < 2 * kDim ? &keys[b][at - kDim] : &value[b][at - 2 * kDim];
-            *reinterpret_cast<float2 *>(to) = y;
+            const uint32_t x = pair[p].window[kWidth - 1];
+            *reinterpret_cast<float2 *>(&lines[b][at]) = pair[p].take(i + 1 < r.rows ? *reinterpret_cast<const uint32_t *>(row + pitch + channel[p]) : 0);
+            if (i >= r.rows - ring && (rank == 0 || at >= 2 * kDim)) *reinterpret_cast<uint32_t *>(window + size_t(turn) * channels + channel[p]) = x;
         }
         __syncthreads();
         if (i == kept) keep();
 
         float qq = 0, kk = 0, kq = 0, sk[kValues] = {}, sq[kValues] = {};
-        const auto key_of = [&](int j) { return *reinterpret_cast<const float4 *>(&keys[b][j * 32 + t * 4]); };
+        const auto key_of = [&](int j) { return *reinterpret_cast<const float4 *>(&lines[b][kDim + j * 32 + t * 4]); };
 #pragma unroll
         for (int j = 0; j < kQuads; j++) {
-            const float4 q = *reinterpret_cast<const float4 *>(&query[b][j * 32 + t * 4]), k = key_of(j);
+            const float4 q = *reinterpret_cast<const float4 *>(&lines[b][j * 32 + t * 4]), k = key_of(j);
             qq = atlas::dot(q, q, qq), kk = atlas::dot(k, k, kk), kq = atlas::dot(k, q, kq);
 #pragma unroll
             for (int n = 0; n < kValues; n++) sk[n] = atlas::dot(s[n][j], k, sk[n]), sq[n] = atlas::dot(s[n][j], q, sq[n]);
@@ -149,7 +143,7 @@ __device__ void delta_net(const atlas_DeltaNet &a) {
 #pragma unroll
         for (int n = 0; n < kValues; n++) {
             beta[n] = atlas::sigmoid(beta[n]), alpha[n] = __expf(decay[n] * atlas::softplus(alpha[n] + bias[n]));
-            const float delta = beta[n] * (value[b][n * kGroups + group] - alpha[n] * (atlas::row_sum(sk[n]) * key_unit));
+            const float delta = beta[n] * (lines[b][2 * kDim + n * kGroups + group] - alpha[n] * (atlas::row_sum(sk[n]) * key_unit));
             const float o = fmaf(alpha[n] * unit, atlas::row_sum(sq[n]), delta * kq);
             out[n] = __bfloat162float(__float2bfloat16_rn(o));
             float square = out[n] * out[n];
@@ -171,7 +165,7 @@ __device__ void delta_net(const atlas_DeltaNet &a) {
             for (int n = 0; n < kValues; n++) s[n][j] = atlas::stepped(s[n][j], k, step[n], alpha[n]);
         }
         if (i >= kept && rank == 0)
-            for (int c = threadIdx.x; c < kDim; c += kThreads) journal.key(r.position + i, key)[c] = keys[b][c] * key_unit;
+            for (int c = threadIdx.x; c < kDim; c += kThreads) journal.key(r.position + i, key)[c] = lines[b][kDim + c] * key_unit;
         if (i + 1 == r.rows && r.drafts == 0) keep();
 
         atlas::wait_peers(barrier + 8 * b, i / 2 & 1);
@@ -183,5 +177,7 @@ __device__ void delta_net(const atlas_DeltaNet &a) {
             if (t == 0)
                 a.Out[(size_t(r.first + i) * values + h[n]) * kDim + v[n]] = __float2bfloat16_rn(out[n] * rsqrtf(mean + a.NormEps) * scale[n] * gate);
         }
+        row += pitch, turn = atlas::turned(turn, 1, ring);
+        if (i + 1 < r.rows) load_gates();
     }
 }

@@ -14,8 +14,9 @@ __device__ void delta_net_many(const atlas_DeltaNet &a) {
     constexpr int kPairs = kDim * 3 / 2, kWarps = kThreads / 32, kState = kDim * kDim;
     static_assert(atlas::launched<P, kThreads, kStages * kState * 4>::kFits);
     extern __shared__ __align__(128) float states[];
-    __shared__ __align__(16) float query[2][kDim], keys[2][kDim], value[2][kDim], sums[2][kWarps];
-    __shared__ int list[P::kMost], count;  // the block's sequences that have rows
+    __shared__ __align__(16) float lines[2][3 * kDim], sums[2][kWarps];  // query, key, values
+    __shared__ atlas::drafted_rows list[P::kMost];                       // the block's sequences that have rows
+    __shared__ int turns[P::kMost], count;                               // the ring's row of the first of them
     __shared__ __align__(8) uint64_t barriers[kStages];
     const int key = blockIdx.x, l = atlas::lane(), t = threadIdx.x % 8, group = threadIdx.x / 8;
     const int heads = a.KeyHeads, values = a.ValueHeads, ratio = values / heads, channels = 2 * heads * kDim + values * kDim, ring = kWidth + a.MaxDrafts;
@@ -38,9 +39,11 @@ __device__ void delta_net_many(const atlas_DeltaNet &a) {
         int found = 0;
         for (int i = l; i / 32 * 32 * gridDim.y + blockIdx.y < a.Seqs; i += 32) {
             const int s = i * gridDim.y + blockIdx.y;
-            const bool there = s < a.Seqs && !atlas::sequence_rows(a, min(s, a.Seqs - 1)).empty();
+            const atlas::drafted_rows r(a, min(s, a.Seqs - 1));
+            const bool there = s < a.Seqs && !r.empty();
             const uint32_t all = __ballot_sync(atlas::kAllLanes, there);
-            if (there) list[found + __popc(all & ((1u << l) - 1))] = s;
+            const int to = found + __popc(all & ((1u << l) - 1));
+            if (there) list[to] = r, turns[to] = r.position % ring;
             found += __popc(all);
         }
         if (l == 0) count = found;
@@ -48,7 +51,7 @@ __device__ void delta_net_many(const atlas_DeltaNet &a) {
     __syncthreads();
     const int items = count * ratio;
     const auto bring = [&](int m) {
-        const atlas::sequence_rows r(a, list[m / ratio]);
+        const atlas::drafted_rows &r = list[m / ratio];
         const int stage = m % kStages;
         if (r.position == 0) {
             atlas::arrive(barrier + 8 * stage);
@@ -64,18 +67,14 @@ __device__ void delta_net_many(const atlas_DeltaNet &a) {
     atlas::channel_pair channels_next = {};
     float beta_next = 0, alpha_next = 0, decay_next = 0, bias_next = 0, z_next[kValues] = {};
     const auto ask = [&](int m) {
-        const atlas::sequence_rows r(a, list[m / ratio]);
+        const atlas::drafted_rows &r = list[m / ratio];
         const int h = head_of(m % ratio);
         const atlas_act *const row = a.In + size_t(r.first) * pitch, *const gates = row + channels + size_t(values) * kDim;
         if (pair >= 0) {
             const int c = channel_of(h);
             channels_next.load(a.Filter + size_t(c) * kWidth);
             channels_next.window[kWidth - 1] = *reinterpret_cast<const uint32_t *>(row + c);
-#pragma unroll
-            for (int j = 0; j < kWidth - 1; j++) {
-                const int position = r.position - (kWidth - 1) + j;
-                channels_next.window[j] = position < 0 ? 0 : *reinterpret_cast<const uint32_t *>(a.Window + (size_t(r.slot) * ring + position % ring) * channels + c);
-            }
+            atlas::load_window(channels_next, a.Window + size_t(r.slot) * ring * channels + c, channels, ring, r.position, turns[m / ratio]);
         }
         beta_next = __bfloat162float(gates[h]), alpha_next = __bfloat162float(gates[values + h]), decay_next = a.Decay[h], bias_next = a.Bias[h];
 #pragma unroll
@@ -84,7 +83,7 @@ __device__ void delta_net_many(const atlas_DeltaNet &a) {
     if (items > 0) ask(0);
     int b = 0;  // rows so far, modulo 2
     for (int m = 0; m < items; m++) {
-        const atlas::drafted_rows r(a, list[m / ratio]);
+        const atlas::drafted_rows r = list[m / ratio];
         const int h = head_of(m % ratio), stage = m % kStages, kept = r.rows - r.drafts, channel = pair < 0 ? 0 : channel_of(h);
         const bool last = m % ratio == ratio - 1 || part == 2;
         const atlas::journal journal(a, r.slot);
@@ -102,7 +101,8 @@ __device__ void delta_net_many(const atlas_DeltaNet &a) {
         const float decay = decay_next, bias = bias_next;
 #pragma unroll
         for (int n = 0; n < kValues; n++) z[n] = z_next[n];
-        for (int i = 0; i < r.rows; i++, b ^= 1) {
+        int turn = turns[m / ratio];
+        for (int i = 0; i < r.rows; i++, b ^= 1, turn = atlas::turned(turn, 1, ring)) {
             const atlas_act *const row = a.In + size_t(r.first + i) * pitch;
             if (i > 0) {
                 const atlas_act *const gates = row + channels + size_t(values) * kDim;
@@ -112,10 +112,8 @@ __device__ void delta_net_many(const atlas_DeltaNet &a) {
             }
             if (pair >= 0) {
                 const uint32_t x = mine.window[kWidth - 1];
-                if (last && i >= r.rows - ring) *reinterpret_cast<uint32_t *>(a.Window + (size_t(r.slot) * ring + (r.position + i) % ring) * channels + channel) = x;
-                const float2 y = mine.take(i + 1 < r.rows ? *reinterpret_cast<const uint32_t *>(row + pitch + channel) : 0);
-                float *const to = part == 0 ? query[b] : part == 1 ? keys[b] : value[b];
-                *reinterpret_cast<float2 *>(to + at) = y;
+                *reinterpret_cast<float2 *>(&lines[b][threadIdx.x * 2]) = mine.take(i + 1 < r.rows ? *reinterpret_cast<const uint32_t *>(row + pitch + channel) : 0);
+                if (last && i >= r.rows - ring) *reinterpret_cast<uint32_t *>(a.Window + (size_t(r.slot) * ring + turn) * channels + channel) = x;
             }
             if (i == 0 && m + 1 < items) ask(m + 1);
             __syncthreads();
@@ -132,11 +130,11 @@ __device__ void delta_net_many(const atlas_DeltaNet &a) {
                     }
             }
             if (i == kept) keep();
-            const auto key_of = [&](int j) { return *reinterpret_cast<const float4 *>(&keys[b][j * 32 + t * 4]); };
+            const auto key_of = [&](int j) { return *reinterpret_cast<const float4 *>(&lines[b][kDim + j * 32 + t * 4]); };
             float qq = 0, kk = 0, kq = 0, sk[kValues] = {}, sq[kValues] = {};
 #pragma unroll
             for (int j = 0; j < kQuads; j++) {
-                const float4 q = *reinterpret_cast<const float4 *>(&query[b][j * 32 + t * 4]), k = key_of(j);
+                const float4 q = *reinterpret_cast<const float4 *>(&lines[b][j * 32 + t * 4]), k = key_of(j);
                 qq = atlas::dot(q, q, qq), kk = atlas::dot(k, k, kk), kq = atlas::dot(k, q, kq);
 #pragma unroll
                 for (int n = 0; n < kValues; n++) {
@@ -150,7 +148,7 @@ __device__ void delta_net_many(const atlas_DeltaNet &a) {
             float out[kValues], step[kValues], squares = 0;
 #pragma unroll
             for (int n = 0; n < kValues; n++) {
-                const float delta = beta * (value[b][n * kGroups + group] - alpha * (atlas::row_sum(sk[n]) * key_unit));
+                const float delta = beta * (lines[b][2 * kDim + n * kGroups + group] - alpha * (atlas::row_sum(sk[n]) * key_unit));
                 out[n] = __bfloat162float(__float2bfloat16_rn(fmaf(alpha * unit, atlas::row_sum(sq[n]), delta * kq)));
                 squares = fmaf(out[n], out[n], squares), step[n] = delta * key_unit;
                 if (i >= kept && t == 0) journal.delta(r.position + i, h)[n * kGroups + group] = delta;
@@ -160,7 +158,7 @@ __device__ void delta_net_many(const atlas_DeltaNet &a) {
             if (l == 0) sums[b][threadIdx.x / 32] = squares;
             if (i >= kept) {
                 if (threadIdx.x == 0) *journal.alpha(r.position + i, h) = alpha;
-                if (m % ratio == ratio - 1 && threadIdx.x < kDim) journal.key(r.position + i, key)[threadIdx.x] = keys[b][threadIdx.x] * key_unit;
+                if (m % ratio == ratio - 1 && threadIdx.x < kDim) journal.key(r.position + i, key)[threadIdx.x] = lines[b][kDim + threadIdx.x] * key_unit;
             }
             const bool ends = i + 1 == r.rows && r.drafts == 0;
 #pragma unroll

@@ -25,6 +25,19 @@ struct channel_pair {
 
 __device__ __forceinline__ float dot(float4 x, float4 y, float sum) { return fmaf(x.w, y.w, fmaf(x.z, y.z, fmaf(x.y, y.y, fmaf(x.x, y.x, sum)))); }
 
+// A row of a ring from another one on, fewer than a turn ahead or behind.
+__device__ __forceinline__ int turned(int row, int by, int ring) {
+    row += by;
+    return row < 0 ? row + ring : row >= ring ? row - ring : row;
+}
+
+// The inputs that the convolution sees at a position which lies in that row of a ring; from is the channels in the ring's first row.
+__device__ __forceinline__ void load_window(channel_pair &pair, const atlas_act *from, int channels, int ring, int position, int row) {
+#pragma unroll
+    for (int j = 0; j < 3; j++)
+        pair.window[j] = position + j < 3 ? 0 : *reinterpret_cast<const uint32_t *>(from + size_t(turned(row, j - 3, ring)) * channels);
+}
+
 // Sum over the eight lanes that have a row of state.
 __device__ __forceinline__ float row_sum(float x) {
 #pragma unroll

@@ -26,6 +26,27 @@ __device__ void gated_norm(const atlas_GatedNorm &a) {
     }
 }
 
+// The same for heads of 128, four neighbouring columns a lane. Limit: ZPitch%4 == 0.
+template <class P>
+__device__ void gated_norm_quads(const atlas_GatedNorm &a) {
+    const int h = blockIdx.y * (P::kThreads / 32) + atlas::warp(), c = h * 128 + atlas::lane() * 4;
+    const size_t row = blockIdx.x;
+    const float4 scale = *reinterpret_cast<const float4 *>(a.Scale + atlas::lane() * 4);
+    const float scales[4] = {scale.x, scale.y, scale.z, scale.w};
+    atlas::release_next();
+    atlas::wait_for_previous();
+    if (h >= a.Heads) return;
+    atlas::f32x4 x = atlas::load4(a.In + row * a.Heads * 128 + c);
+    const atlas::f32x4 z = atlas::load4(a.Z + row * a.ZPitch + c);
+    float squares = 0;
+#pragma unroll
+    for (int i = 0; i < 4; i++) squares = fmaf(x.v[i], x.v[i], squares);
+    const float inverse = rsqrtf(atlas::warp_sum(squares) / 128 + a.Eps);
+#pragma unroll
+    for (int i = 0; i < 4; i++) x.v[i] *= inverse * scales[i] * (a.Gate == ATLAS_GATE_SILU ? atlas::silu(z.v[i]) : atlas::sigmoid(z.v[i]));
+    atlas::store4(a.Out + row * a.Heads * 128 + c, x);
+}
+
 // Eight columns a thread. Grid: ⌈Cols/(8·kThreads)⌉, Rows.
 template <class P>
 __device__ void sigmoid_gate(const atlas_SigmoidGate &a) {
