@@ -1,9 +1,10 @@
 package op
 
-// Sampler chooses tokens.
+// Sampler chooses tokens, and makes a step's inputs of those that the step before chose.
 type Sampler interface {
 	Sample(Stream, Sample)
 	Resolve(Stream, Resolve)
+	Advance(Stream, Advance)
 }
 
 // Sample draws one token per row from its Logits over a vocabulary of Vocab tokens. It goes through these steps in this order:
@@ -40,10 +41,11 @@ type Sample struct {
 	_           int32
 }
 
-// Resolve copies a step's inputs, Count words, to where its kernels read them: Out[i] = In[i]. The first Rows words are tokens. A negative
-// one refers to a token that the step before sampled: Out[r] = Sampled[-1-In[r]]. A reference past the Samples tokens gives -1.
+// Resolve copies a step's inputs, Count words, to where its kernels read them, which may be where they are: Out[i] = In[i]. The first Rows
+// words are tokens. A negative one refers to a token that the step before left for this one, sampled or drafted: Out[r] = Sampled[-1-In[r]]. A
+// reference past the Samples tokens gives -1.
 //
-// So a step can be queued before the host knows the tokens of the step before.
+// So a step can be queued before the host knows the tokens of the step before, and drafts need never come to the host.
 type Resolve struct {
 	Out     Ptr   `atlas:"out i32 [Count]"`
 	In      Ptr   `atlas:"in i32 [Count]"`
@@ -52,6 +54,33 @@ type Resolve struct {
 	Rows    int32 `atlas:"step"`
 	Samples int32
 	_       int32
+}
+
+// Advance moves sequences to where they start once the step before has counted its draws. Sequences are ragged rows as in PagedAttention. Of
+// those that follow no chunk, Follows[s] < 0, all stays as it is, and where Follows[s] is not below Chunks as well. The others were queued as
+// if one draw of chunk Follows[s] counted, so that they start n = Counts[Follows[s]]-1 tokens further on:
+//
+//	Lengths[s] += n,  Accepted[s] = n
+//	Positions[r] += n,  Slots[r] = Tables[s,p/BlockSize]·BlockSize + p%BlockSize with p = Positions[r]	for their rows r
+//	DrawPositions[r] += n
+//
+// A token is drawn from each of their rows, and the draws have the numbers of the rows. Accepted is what Recurrent calls so.
+type Advance struct {
+	Positions     Ptr   `atlas:"inout i32 [Rows]"`
+	Slots         Ptr   `atlas:"inout i32 [Rows]"`
+	DrawPositions Ptr   `atlas:"inout i32 [Draws]"` // Position of Sample
+	Lengths       Ptr   `atlas:"inout i32 [Seqs]"`
+	Accepted      Ptr   `atlas:"inout i32 [Seqs]"`
+	Starts        Ptr   `atlas:"in i32 [Seqs+1]"`
+	Tables        Ptr   `atlas:"in i32 [Seqs,MaxBlocks]"`
+	Follows       Ptr   `atlas:"in i32 [Seqs]"`
+	Counts        Ptr   `atlas:"in i32 [Chunks]"` // from 1
+	Rows          int32 `atlas:"step"`
+	Draws         int32 `atlas:"step"`
+	Seqs          int32 `atlas:"step"`
+	MaxBlocks     int32 `atlas:"step"`
+	Chunks        int32
+	BlockSize     int32
 }
 
 // Uniform is the random number in [0,1) that belongs to a seed and a position: the top 24 bits of two rounds of

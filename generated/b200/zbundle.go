@@ -23,7 +23,7 @@ func Bundle() *bundle.Bundle {
 		Needs:       []string{"sm_100a"},
 		Features:    []string{},
 		Kernels:     Kernels[:],
-		Contract:    "635db881501e362205a1c9e3f4cf3b0c",
+		Contract:    "0a68d87cf1896f558302f123eb3c3841",
 		Files:       files,
 		New: func(kernels []op.Kernel, has func(feature string) bool) bundle.Set {
 			return New(kernels, has)

@@ -17,6 +17,7 @@ var _ bundle.Set = (*Set)(nil)
 
 // Kernels are the entry points of the image, in the order that New takes them. The constants are their places.
 var Kernels = [...]bundle.Kernel{
+	{Name: "atlas_advance"},
 	{Name: "atlas_causal_conv_4"},
 	{Name: "atlas_causal_conv_8"},
 	{Name: "atlas_convert"},
@@ -234,6 +235,7 @@ var Kernels = [...]bundle.Kernel{
 
 const (
 	_ = iota - 1
+	kernelAdvance
 	kernelCausalConv_4
 	kernelCausalConv_8
 	kernelConvert
@@ -464,6 +466,11 @@ func New(kernels []op.Kernel, has func(feature string) bool) *Set {
 
 // Swap takes loaded entry points in the place of those that are launched now, in the same order.
 func (s *Set) Swap(kernels []op.Kernel) { s.kernels = [len(Kernels)]op.Kernel(kernels) }
+
+// Advance: kernels/lib/cuda/base.toml.
+func (s *Set) Advance(q op.Stream, a op.Advance) {
+	s.launchAdvance(q, a)
+}
 
 // CausalConv: kernels/lib/cuda/recurrent.toml.
 func (s *Set) CausalConv(q op.Stream, a op.CausalConv) {
@@ -1111,6 +1118,14 @@ func (s *Set) Unpack(q op.Stream, a op.Unpack) {
 		s.launchUnpackQ6K(q, a)
 	default:
 		q.Fail(unsupported("Unpack", a.W.Scheme))
+	}
+}
+
+// launchAdvance: kernels/lib/cuda/base.toml.
+func (s *Set) launchAdvance(q op.Stream, a op.Advance) {
+	if g := (op.Grid{X: uint32(a.Seqs), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.Advance)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[kernelAdvance], g)
 	}
 }
 

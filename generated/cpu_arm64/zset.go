@@ -17,6 +17,7 @@ var _ bundle.Set = (*Set)(nil)
 
 // Kernels are the entry points of the image, in the order that New takes them. The constants are their places.
 var Kernels = [...]bundle.Kernel{
+	{Name: "atlas_advance"},
 	{Name: "atlas_causal_conv"},
 	{Name: "atlas_convert"},
 	{Name: "atlas_copy"},
@@ -350,6 +351,7 @@ var Kernels = [...]bundle.Kernel{
 
 const (
 	_ = iota - 1
+	kernelAdvance
 	kernelCausalConv
 	kernelConvert
 	kernelCopy
@@ -698,6 +700,11 @@ func New(kernels []op.Kernel, has func(feature string) bool) *Set {
 
 // Swap takes loaded entry points in the place of those that are launched now, in the same order.
 func (s *Set) Swap(kernels []op.Kernel) { s.kernels = [len(Kernels)]op.Kernel(kernels) }
+
+// Advance: kernels/lib/cpu/base.toml.
+func (s *Set) Advance(q op.Stream, a op.Advance) {
+	s.launchAdvance(q, a)
+}
 
 // CausalConv: kernels/lib/cpu/recurrent.toml.
 func (s *Set) CausalConv(q op.Stream, a op.CausalConv) {
@@ -1402,6 +1409,12 @@ func (s *Set) Unpack(q op.Stream, a op.Unpack) {
 	default:
 		q.Fail(unsupported("Unpack", a.W.Scheme))
 	}
+}
+
+// launchAdvance: kernels/lib/cpu/base.toml.
+func (s *Set) launchAdvance(q op.Stream, a op.Advance) {
+	*(*op.Advance)(q.Args(unsafe.Sizeof(a))) = a
+	q.Launch(s.kernels[kernelAdvance], op.Grid{X: 1, Y: 1, Z: 1})
 }
 
 // launchCausalConv: kernels/lib/cpu/recurrent.toml, order taps.

@@ -23,7 +23,7 @@ func Bundle() *bundle.Bundle {
 		Needs:       []string{"sm_121a"},
 		Features:    []string{},
 		Kernels:     Kernels[:],
-		Contract:    "d4e526ae705f8b838b42ea5d9fd35239",
+		Contract:    "5e7016b0e6c122d41882cebf042003fc",
 		Files:       files,
 		New: func(kernels []op.Kernel, has func(feature string) bool) bundle.Set {
 			return New(kernels, has)

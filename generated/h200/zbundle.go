@@ -23,7 +23,7 @@ func Bundle() *bundle.Bundle {
 		Needs:       []string{"sm_90a"},
 		Features:    []string{},
 		Kernels:     Kernels[:],
-		Contract:    "98c54f20b8ee1939d75ec681775f7855",
+		Contract:    "a1866c9d112f408d993f38e882239e2c",
 		Files:       files,
 		New: func(kernels []op.Kernel, has func(feature string) bool) bundle.Set {
 			return New(kernels, has)

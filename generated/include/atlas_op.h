@@ -80,6 +80,40 @@ static_assert(offsetof(atlas_Weight, Count) == 36, "op.Weight.Count");
 static_assert(offsetof(atlas_Weight, Rounding) == 40, "op.Weight.Rounding");
 static_assert(offsetof(atlas_Weight, pad_) == 44, "op.Weight.pad_");
 
+typedef struct atlas_Advance {
+    int32_t *Positions;      // inout [Rows]
+    int32_t *Slots;          // inout [Rows]
+    int32_t *DrawPositions;  // inout [Draws]
+    int32_t *Lengths;        // inout [Seqs]
+    int32_t *Accepted;       // inout [Seqs]
+    const int32_t *Starts;   // in    [Seqs+1]
+    const int32_t *Tables;   // in    [Seqs,MaxBlocks]
+    const int32_t *Follows;  // in    [Seqs]
+    const int32_t *Counts;   // in    [Chunks]
+    int32_t Rows;
+    int32_t Draws;
+    int32_t Seqs;
+    int32_t MaxBlocks;
+    int32_t Chunks;
+    int32_t BlockSize;
+} atlas_Advance;
+static_assert(sizeof(atlas_Advance) == 96, "size of op.Advance");
+static_assert(offsetof(atlas_Advance, Positions) == 0, "op.Advance.Positions");
+static_assert(offsetof(atlas_Advance, Slots) == 8, "op.Advance.Slots");
+static_assert(offsetof(atlas_Advance, DrawPositions) == 16, "op.Advance.DrawPositions");
+static_assert(offsetof(atlas_Advance, Lengths) == 24, "op.Advance.Lengths");
+static_assert(offsetof(atlas_Advance, Accepted) == 32, "op.Advance.Accepted");
+static_assert(offsetof(atlas_Advance, Starts) == 40, "op.Advance.Starts");
+static_assert(offsetof(atlas_Advance, Tables) == 48, "op.Advance.Tables");
+static_assert(offsetof(atlas_Advance, Follows) == 56, "op.Advance.Follows");
+static_assert(offsetof(atlas_Advance, Counts) == 64, "op.Advance.Counts");
+static_assert(offsetof(atlas_Advance, Rows) == 72, "op.Advance.Rows");
+static_assert(offsetof(atlas_Advance, Draws) == 76, "op.Advance.Draws");
+static_assert(offsetof(atlas_Advance, Seqs) == 80, "op.Advance.Seqs");
+static_assert(offsetof(atlas_Advance, MaxBlocks) == 84, "op.Advance.MaxBlocks");
+static_assert(offsetof(atlas_Advance, Chunks) == 88, "op.Advance.Chunks");
+static_assert(offsetof(atlas_Advance, BlockSize) == 92, "op.Advance.BlockSize");
+
 typedef struct atlas_CausalConv {
     atlas_act *Out;          // out   [Rows,Channels]
     const atlas_act *In;     // in    [Rows:InPitch,Channels]

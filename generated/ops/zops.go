@@ -13,6 +13,7 @@ import (
 // Names are the names of all operations, sorted.
 func Names() []string {
 	return []string{
+		"Advance",
 		"CausalConv",
 		"Convert",
 		"Copy",
@@ -49,7 +50,8 @@ func Names() []string {
 
 // Struct is the struct of any operation.
 type Struct interface {
-	op.CausalConv |
+	op.Advance |
+		op.CausalConv |
 		op.Convert |
 		op.Copy |
 		op.DeltaNet |
@@ -87,6 +89,8 @@ type Struct interface {
 // It is a switch: a lookup of methods by name would make the linker keep every method of the program.
 func Call(set bundle.Set, q op.Stream, args any) bool {
 	switch x := args.(type) {
+	case op.Advance:
+		set.Advance(q, x)
 	case op.CausalConv:
 		set.CausalConv(q, x)
 	case op.Convert:
@@ -162,6 +166,9 @@ type Tap struct {
 	// Each gets the struct of an operation and reports whether it was served.
 	Each func(q op.Stream, args any) bool
 }
+
+// Advance calls Each.
+func (t *Tap) Advance(q op.Stream, x op.Advance) { t.Each(q, x) }
 
 // CausalConv calls Each.
 func (t *Tap) CausalConv(q op.Stream, x op.CausalConv) { t.Each(q, x) }

@@ -23,7 +23,7 @@ func Bundle() *bundle.Bundle {
 		Needs:       []string{"sm_120a"},
 		Features:    []string{},
 		Kernels:     Kernels[:],
-		Contract:    "2d9cc8309b7b13eb906056b65bb1d978",
+		Contract:    "2d7e91c73cf4d528de3dcad421b5ca17",
 		Files:       files,
 		New: func(kernels []op.Kernel, has func(feature string) bool) bundle.Set {
 			return New(kernels, has)

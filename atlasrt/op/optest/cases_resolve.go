@@ -10,11 +10,19 @@ import (
 // resolveCases mix tokens with references, some of them past the end. The words after the tokens may be anything and must be copied.
 func resolveCases() []*Case {
 	var list []*Case
-	for _, s := range []struct{ rows, samples, others int32 }{
-		{1, 1, 0}, {7, 3, 12}, {64, 64, 5000}, {255, 64, 1}, {256, 16, 255}, {257, 64, 300}, {2000, 200, 70000},
+	for _, s := range []struct {
+		rows, samples, others int32
+		inPlace               bool
+	}{
+		{1, 1, 0, false}, {7, 3, 12, false}, {64, 64, 5000, false}, {255, 64, 1, false}, {256, 16, 255, false}, {257, 64, 300, false}, {2000, 200, 70000, false},
+		{7, 3, 0, true}, {300, 64, 20, true},
 	} {
-		c := of(fmt.Sprintf("rows %d of %d sampled, %d more words", s.rows, s.samples, s.others),
-			op.Resolve{Count: s.rows + s.others, Rows: s.rows, Samples: s.samples})
+		name := fmt.Sprintf("rows %d of %d sampled, %d more words", s.rows, s.samples, s.others)
+		c := of(name, op.Resolve{Count: s.rows + s.others, Rows: s.rows, Samples: s.samples})
+		if s.inPlace {
+			c.Name += ", in place"
+			c.alias["Out"] = "In"
+		}
 		words, sampled := make([]int32, s.rows+s.others), make([]int32, s.samples)
 		for i := range words {
 			words[i] = int32(uint32(i) * 2654435761)

@@ -92,7 +92,7 @@ func (p *Profiler) Result() (Profile, error) {
 	return p.result, p.err
 }
 
-// call passes a call on. A step begins with Embedding, or with a Resolve right before it, and ends with Sample.
+// call passes a call on. A step begins with Embedding, or with what makes its inputs right before it, and ends with Sample.
 func (p *Profiler) call(q op.Stream, args any) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -122,16 +122,17 @@ func (p *Profiler) note(q op.Stream, args any) bool {
 	return served
 }
 
-// begin drops the calls that were noted before a step, except a Resolve right before it.
+// begin drops the calls that were noted before a step, except what makes its inputs right before it.
 func (p *Profiler) begin() {
-	n := len(p.calls)
-	if n == 0 {
-		return
+	first := len(p.calls)
+	for ; first > 0; first-- {
+		switch p.calls[first-1].args.(type) {
+		case op.Resolve, op.Advance:
+			continue
+		}
+		break
 	}
-	if _, ok := p.calls[n-1].args.(op.Resolve); !ok {
-		n++
-	}
-	p.calls = slices.Delete(p.calls, 0, n-1)
+	p.calls = slices.Delete(p.calls, 0, first)
 }
 
 // end measures the step if it is the one that is wanted.
