@@ -24,10 +24,13 @@ type Config struct {
 
 	MaxBatchTokens   int // rows of a step; DefaultBatchTokens. The model's buffers must hold as many
 	MaxSequences     int // running at once; DefaultSequences
-	MaxOutputs       int // rows of a step whose logits are kept; MaxSequences. Scored prompts advance by as many
+	MaxOutputs       int // rows of a step whose logits are kept; MaxSequences·Draws. Scored prompts advance by as many
 	MaxContext       int // tokens of a prompt and its answer; the model's
 	MaxWaiting       int // requests that wait; DefaultWaiting
 	MaxWaitingTokens int // prompt tokens that wait; DefaultWaitingTokens
+
+	Draws   int     // tokens that a step may draw of one request: the next one, and one behind each draft; 1
+	Drafter Drafter // makes the drafts; nil where Draws is 1
 
 	ChunkTokens     int  // most prompt tokens of one request in a step; as many as fit
 	NoPrefixSharing bool // never takes a prompt from the cache
@@ -35,7 +38,7 @@ type Config struct {
 	NoOverlap       bool // waits for each step's tokens before the next is queued, even where the device could go on
 
 	Graphs         GraphMode // which steps are recorded and replayed, where the device can; GraphsFullDecodeOnly
-	GraphSizes     []int     // rows that decode steps are rounded up to, larger ones are not recorded; up to MaxSequences in eighths
+	GraphSizes     []int     // sequences that decode steps are rounded up to, larger ones are not recorded; up to MaxSequences in eighths
 	CaptureAtStart bool      // records decode steps of all sizes in New, and not when they first come
 
 	Log *slog.Logger // told of steps that fail; nobody
@@ -69,8 +72,9 @@ func (c Config) complete() (Config, error) {
 	layout := c.Model.Layout()
 	fill(&c.BlockSize, DefaultBlockSize)
 	fill(&c.MaxBatchTokens, DefaultBatchTokens)
-	fill(&c.MaxSequences, min(DefaultSequences, c.MaxBatchTokens))
-	fill(&c.MaxOutputs, c.MaxSequences)
+	fill(&c.Draws, 1)
+	fill(&c.MaxSequences, min(DefaultSequences, c.MaxBatchTokens/max(c.Draws, 1)))
+	fill(&c.MaxOutputs, c.MaxSequences*c.Draws)
 	fill(&c.MaxContext, int(layout.MaxContext))
 	fill(&c.MaxWaiting, DefaultWaiting)
 	fill(&c.MaxWaitingTokens, DefaultWaitingTokens)
@@ -83,6 +87,9 @@ func (c Config) complete() (Config, error) {
 	if c.Blocks < 1 || c.MaxWaiting < 1 || c.MaxWaitingTokens < 1 || c.ChunkTokens < 0 || c.CacheTokens < 0 {
 		return c, fmt.Errorf("engine: %d blocks, queue of %d requests and %d tokens, chunks of %d, %d cached tokens (must not be less than 1, 1, 1, 0, 0)",
 			c.Blocks, c.MaxWaiting, c.MaxWaitingTokens, c.ChunkTokens, c.CacheTokens)
+	}
+	if (c.Draws > 1) != (c.Drafter != nil) {
+		return c, fmt.Errorf("engine: %d draws, and a drafter is given: %t (a drafter is for more than one draw)", c.Draws, c.Drafter != nil)
 	}
 	if _, _, err := c.Graphs.Recordings(); err != nil {
 		return c, err
@@ -101,7 +108,7 @@ func (c Config) complete() (Config, error) {
 // need is the sizes of a config, without memory.
 func need(c Config, layout model.Layout) Need {
 	return Need{Layout: layout, KVType: c.KVType, BlockSize: c.BlockSize,
-		MaxContext: c.MaxContext, MaxSequences: c.MaxSequences, MaxBatchTokens: c.MaxBatchTokens, MaxOutputs: c.MaxOutputs}
+		MaxContext: c.MaxContext, MaxSequences: c.MaxSequences, MaxBatchTokens: c.MaxBatchTokens, MaxOutputs: c.MaxOutputs, Draws: c.Draws}
 }
 
 // cacheSizes are those of the cache: as many slots of state as sequences run, where the model keeps any.
@@ -111,7 +118,7 @@ func (c Config) cacheSizes() cache.Sizes {
 
 func (c Config) limits() sched.Limits {
 	return sched.Limits{
-		BatchTokens: c.MaxBatchTokens, Sequences: c.MaxSequences, Outputs: c.MaxOutputs, Context: c.MaxContext,
+		BatchTokens: c.MaxBatchTokens, Sequences: c.MaxSequences, Draws: c.Draws, Outputs: c.MaxOutputs, Context: c.MaxContext,
 		ChunkTokens: c.ChunkTokens, Waiting: c.MaxWaiting, WaitingTokens: c.MaxWaitingTokens,
 	}
 }

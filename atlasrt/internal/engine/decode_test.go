@@ -32,6 +32,7 @@ func (s *still) Read(to []byte, _ op.Ptr)                            { clear(to)
 func (s *still) Sync() error                                         { return nil }
 func (s *still) Sample(op.Stream, op.Sample)                         {}
 func (s *still) Resolve(op.Stream, op.Resolve)                       {}
+func (s *still) Advance(op.Stream, op.Advance)                       {}
 func (s *still) Copy(op.Stream, op.Copy)                             {}
 func (s *still) Send([]byte)                                         {}
 func (s *still) Inputs() op.Ptr                                      { return 0 }
@@ -154,7 +155,7 @@ func BenchmarkLaunch(b *testing.B) {
 					}
 				}
 				var f *flight
-				for f == nil || f.plan.Samples < sequences || f.plan.Rows > sequences {
+				for f == nil || f.plan.Draws < sequences || f.plan.Rows > sequences {
 					e.step()
 					f = &e.flights[(e.takeoff-1)%overlapping]
 				}

@@ -47,9 +47,9 @@ func (d *Direct) Logits(tokens []int32, chunk int, all bool) ([]float32, error) 
 	_, err := d.run(Request{Prompt: tokens, MaxTokens: 1, PromptLogProbs: all}, chunk, func(p *sched.Plan) {
 		for _, c := range p.Chunks {
 			if n := scoredRows(c); n > 0 {
-				d.runner.readLogits(out[c.Start*vocab:], p.Samples, n)
+				d.runner.readLogits(out[c.Start*vocab:], p.Draws, n)
 			}
-			if c.Sample {
+			if c.Draws > 0 {
 				d.runner.readLogits(out[(rows-1)*vocab:], 0, 1)
 			}
 		}
@@ -72,7 +72,7 @@ func (d *Direct) run(r Request, chunk int, show func(*sched.Plan)) ([]int32, err
 	limits := c.limits()
 	limits.ChunkTokens = max(chunk, 0)
 	s := sched.New(limits, cache.New(c.cacheSizes(), false))
-	t := newTask(r)
+	t := newTask(r, c.Draws)
 	if err := s.Add(&t.sequence); err != nil {
 		return nil, err
 	}
@@ -87,7 +87,7 @@ func (d *Direct) run(r Request, chunk int, show func(*sched.Plan)) ([]int32, err
 		if err := d.runner.finish(); err != nil {
 			return nil, err
 		}
-		sampled, err := d.runner.collect(p, 0)
+		results, err := d.runner.collect(p, 0)
 		if err != nil {
 			return nil, err
 		}
@@ -95,6 +95,6 @@ func (d *Direct) run(r Request, chunk int, show func(*sched.Plan)) ([]int32, err
 		if err := d.runner.stream.Sync(); err != nil {
 			return nil, err
 		}
-		s.Done(p, sched.Results{Tokens: sampled})
+		s.Done(p, results)
 	}
 }

@@ -10,17 +10,22 @@ import (
 // Rows and sequences of a bucket that a plan does not use compute a token that is written nowhere, belongs to no sequence
 // and gives no logits. That is what the padding of each array says.
 
-// fillTokens writes a reference where a token is still being sampled: see op.Resolve.
+// fillTokens writes references where a token is still being drawn, and for drafts: see op.Resolve. The step before leaves the tokens of a
+// sequence's next chunk behind one another: the last one that counts, and then drafts.
 func fillTokens(to []int32, b *batch) {
 	row := 0
 	for i := range b.chunks {
 		c := &b.chunks[i]
+		drafts := row + c.Rows - c.Drafts()
 		if c.Follows >= 0 {
-			to[row] = int32(-1 - c.Follows)
+			to[row] = int32(-1 - c.Follows*b.draws)
 		} else {
-			copy(to[row:], c.Sequence.Tokens[c.Start:c.Start+c.Rows])
+			copy(to[row:drafts], c.Sequence.Tokens[c.Start:])
 		}
 		row += c.Rows
+		for r := drafts; r < row; r++ {
+			to[r] = int32(-1 - c.Drafted*b.draws - (r - drafts + 1))
+		}
 	}
 	clear(to[row:])
 }
@@ -50,19 +55,17 @@ func fillSlots(to []int32, b *batch) {
 	pad(to[row:], -1)
 }
 
-// fillIndex puts rows that are sampled from first, so that the sampler reads a dense matrix.
+// fillIndex puts rows that are drawn from first, so that the sampler reads a dense matrix.
 func fillIndex(to []int32, b *batch) {
-	row, sampled, other := 0, 0, len(b.sampled)
+	row, drawn, other := 0, 0, len(b.sampled)
 	for i := range b.chunks {
 		c := &b.chunks[i]
 		row += c.Rows
-		scored := row // behind those that are not sampled from
-		if c.Sample {
-			scored--
-			to[sampled] = int32(scored)
-			sampled++
+		for r := row - c.Draws; r < row; r++ {
+			to[drawn] = int32(r)
+			drawn++
 		}
-		for r := row - c.Outputs; r < scored; r++ {
+		for r := row - c.Outputs; r < row-c.Draws; r++ {
 			to[other] = int32(r)
 			other++
 		}
@@ -70,15 +73,8 @@ func fillIndex(to []int32, b *batch) {
 	pad(to[other:], -1)
 }
 
-// scoredRows is how many of a chunk's outputs are not sampled from.
-func scoredRows(c sched.Chunk) int { return c.Outputs - sampleRows(c) }
-
-func sampleRows(c sched.Chunk) int {
-	if c.Sample {
-		return 1
-	}
-	return 0
-}
+// scoredRows is how many of a chunk's outputs are not drawn from.
+func scoredRows(c sched.Chunk) int { return c.Outputs - c.Draws }
 
 func fillStarts(to []int32, b *batch) {
 	row := 0
@@ -149,16 +145,50 @@ func fillTopK(to []int32, b *batch) {
 	clear(to[len(b.sampled):])
 }
 
-// fillDrawPositions writes where the tokens will stand that are sampled.
+// fillDrawPositions writes where the tokens will stand that are drawn.
 func fillDrawPositions(to []int32, b *batch) {
-	sampled := 0
+	drawn := 0
 	for i := range b.chunks {
-		if c := &b.chunks[i]; c.Sample {
-			to[sampled] = int32(c.Start + c.Rows)
-			sampled++
+		c := &b.chunks[i]
+		for j := c.Rows - c.Draws; j < c.Rows; j++ {
+			to[drawn] = int32(c.Start + j + 1)
+			drawn++
 		}
 	}
-	clear(to[sampled:])
+	clear(to[drawn:])
+}
+
+// fillDrawStarts writes where the draws of each chunk that draws begin.
+func fillDrawStarts(to []int32, b *batch) {
+	n, drawn := 0, 0
+	for i := range b.chunks {
+		if c := &b.chunks[i]; c.Draws > 0 {
+			to[n] = int32(drawn)
+			n, drawn = n+1, drawn+c.Draws
+		}
+	}
+	pad(to[n:], int32(drawn))
+}
+
+func fillFollows(to []int32, b *batch) {
+	for i := range b.chunks {
+		to[i] = int32(b.chunks[i].Follows)
+	}
+	pad(to[len(b.chunks):], -1)
+}
+
+func fillDrafts(to []int32, b *batch) {
+	for i := range b.chunks {
+		to[i] = int32(b.chunks[i].Drafts())
+	}
+	clear(to[len(b.chunks):])
+}
+
+func fillAccepted(to []int32, b *batch) {
+	for i := range b.chunks {
+		to[i] = int32(b.chunks[i].Accepted)
+	}
+	clear(to[len(b.chunks):])
 }
 
 func fillEditStarts(to []int32, b *batch) {

@@ -23,10 +23,10 @@ type input struct {
 // padding alone, and are sent with the early ones.
 type inputs struct{ early, late []input }
 
-// stepInputs lists the arrays of a step. Tokens come first, for op.Resolve replaces references among them. Then come those
+// stepInputs lists the arrays of a step that makes so many draws of a sequence at most. Tokens come first, for op.Resolve replaces references among them. Then come those
 // whose sizes depend on rows and outputs alone: recorded pieces read no others, and find them at one place whatever sequences
-// a step has. Slots of states are among them where the model keeps any.
-func stepInputs(layout model.Layout) inputs {
+// a step has. Slots of states are among them where the model keeps any, and what drafts need where there may be some.
+func stepInputs(layout model.Layout, draws int) inputs {
 	rows := func(s *shape) int { return s.rows }
 	outputs := func(s *shape) int { return s.outputs }
 	sequences := func(s *shape) int { return s.seqs }
@@ -59,6 +59,13 @@ func stepInputs(layout model.Layout) inputs {
 	if layout.Keeps(model.PerSequence) {
 		in.early = append(in.early, input{"states", sequences, fillStates, func(l *launches) *op.Ptr { return &l.forward.States }})
 	}
+	if draws > 1 {
+		in.early = append(in.early,
+			input{"follows", sequences, fillFollows, func(l *launches) *op.Ptr { return &l.advance.Follows }},
+			input{"drafts", sequences, fillDrafts, func(l *launches) *op.Ptr { return &l.forward.Drafts }},
+			input{"accepted", sequences, fillAccepted, func(l *launches) *op.Ptr { return &l.forward.Accepted }},
+			input{"draw_starts", func(s *shape) int { return s.drawing + 1 }, fillDrawStarts, func(l *launches) *op.Ptr { return &l.drafting.Starts }})
+	}
 	return in
 }
 
@@ -67,17 +74,20 @@ type batch struct {
 	shape
 	chunks  []sched.Chunk
 	tasks   []*task // of the chunks
-	sampled []*task // of the chunks that sample
+	sampled []*task // of the draws
 	block   int     // tokens of a cache block
+	draws   int     // of one sequence at most
 }
 
 // launches is what a step queues: its arrays are filled for the batch, and the structs point at them.
 type launches struct {
 	batch
-	resolve op.Resolve // takes early inputs out of the mailbox
-	forward model.Inputs
-	sample  op.Sample
-	results op.Copy // puts tokens into the mailbox
+	resolve  op.Resolve // takes early inputs out of the mailbox, and tokens from the step before
+	advance  op.Advance // moves sequences by what the step before counted
+	forward  model.Inputs
+	sample   op.Sample
+	drafting Drafting
+	results  op.Copy // puts tokens, and their counts, into the mailbox
 }
 
 // stage places arrays one behind the other from a word on, fills them and points at where they will lie on the device, base

@@ -24,7 +24,7 @@ var hybrid = model.Layout{Memory: []model.Memory{fakeState}}
 
 func TestInputsOverlapNowhere(t *testing.T) {
 	place := func(s shape) map[string]int {
-		l, all := launches{batch: batch{shape: s, block: 16}}, stepInputs(hybrid).all()
+		l, all := launches{batch: batch{shape: s, block: 16}}, stepInputs(hybrid, 3).all()
 		staging, end := make([]int32, wordsOf(all, s)), op.Ptr(0)
 		if used := l.stage(all, staging, 1<<20, 0); used != len(staging) {
 			t.Errorf("%+v: takes %d words, want %d", s, used, len(staging))
@@ -40,10 +40,10 @@ func TestInputsOverlapNowhere(t *testing.T) {
 		}
 		return at
 	}
-	s := shape{rows: 33, seqs: 5, outputs: 7, samples: 5, maxBlocks: 9, edits: 3}
+	s := shape{rows: 33, seqs: 5, outputs: 7, drawing: 4, samples: 5, maxBlocks: 9, edits: 3}
 	at := place(s)
-	if len(at) != len(stepInputs(hybrid).all()) || at["tokens"] != 0 {
-		t.Errorf("%d names for %d arrays, tokens at %d; want a name for each and tokens first", len(at), len(stepInputs(hybrid).all()), at["tokens"])
+	if len(at) != len(stepInputs(hybrid, 3).all()) || at["tokens"] != 0 {
+		t.Errorf("%d names for %d arrays, tokens at %d; want a name for each and tokens first", len(at), len(stepInputs(hybrid, 3).all()), at["tokens"])
 	}
 	other := place(shape{rows: 33, seqs: 9, outputs: 7, samples: 2, maxBlocks: 16, edits: 1})
 	for _, name := range []string{"tokens", "positions", "slots", "index"} {
@@ -54,14 +54,15 @@ func TestInputsOverlapNowhere(t *testing.T) {
 	// Edits are counted when the others have their places already.
 	s.edits = 100
 	edited := place(s)
-	for _, a := range stepInputs(hybrid).early {
+	for _, a := range stepInputs(hybrid, 3).early {
 		if edited[a.name] != at[a.name] {
 			t.Errorf("%s lies at %d, and with more edits at %d", a.name, at[a.name], edited[a.name])
 		}
 	}
 }
 
-// A step of three sequences in a bucket of five: one decodes, one follows a token that is being sampled, one is scored.
+// A step of three sequences in a bucket of five: one decodes, with two drafts; one follows a chunk whose draws are not counted yet, with one; one
+// is scored.
 func TestInputsAreFilledAndPadded(t *testing.T) {
 	words := func(values ...float32) (out []int32) {
 		for _, v := range values {
@@ -74,38 +75,42 @@ func TestInputsAreFilledAndPadded(t *testing.T) {
 	hot := &task{request: Request{Sampling: p}, edits: sample.NewEdits(p, []int32{8, 9}, nil, nil)}
 	cold := &task{request: Request{Sampling: sample.Greedy()}}
 	b := batch{
-		shape: shape{rows: 8, seqs: 5, outputs: 6, samples: 4, maxBlocks: 3, edits: 2}, block: 4,
+		shape: shape{rows: 10, seqs: 5, outputs: 9, drawing: 3, samples: 6, maxBlocks: 3, edits: 2}, block: 4, draws: 3,
 		chunks: []sched.Chunk{
-			{Sequence: c[0], Start: 9, Rows: 1, Outputs: 1, Sample: true, Follows: -1},
-			{Sequence: c[1], Start: 5, Rows: 1, Outputs: 1, Sample: true, Follows: 2},
-			{Sequence: c[2], Start: 2, Rows: 3, Outputs: 3, Follows: -1},
+			{Sequence: c[0], Start: 7, Rows: 3, Outputs: 3, Draws: 3, Follows: -1, Drafted: 1, Accepted: 1},
+			{Sequence: c[1], Start: 5, Rows: 2, Outputs: 2, Draws: 2, Follows: 2, Drafted: 2},
+			{Sequence: c[2], Start: 2, Rows: 3, Outputs: 3, Follows: -1, Drafted: -1},
 		},
-		tasks: []*task{hot, cold, cold}, sampled: []*task{hot, cold},
+		tasks: []*task{cold, hot, cold}, sampled: []*task{cold, cold, cold, hot, cold},
 	}
 	slot := func(q *sched.Sequence, t int32) int32 { return q.Blocks()[t/4]*4 + t%4 }
 	table := func(q *sched.Sequence) []int32 { return append(slices.Clone(q.Blocks()), 0, 0, 0)[:3] }
 	want := map[string][]int32{
-		"tokens":      {c[0].Tokens[9], -3, c[2].Tokens[2], c[2].Tokens[3], c[2].Tokens[4], 0, 0, 0},
-		"positions":   {9, 5, 2, 3, 4, 0, 0, 0},
-		"slots":       {slot(c[0], 9), slot(c[1], 5), slot(c[2], 2), slot(c[2], 3), slot(c[2], 4), -1, -1, -1},
-		"index":       {0, 1, 2, 3, 4, -1},
-		"seed":        {4, 3, 0, 0, 0, 0, 0, 0},
-		"starts":      {0, 1, 2, 5, 5, 5},
-		"lengths":     {10, 6, 5, 0, 0},
+		"tokens":      {c[0].Tokens[7], -1 - 4, -1 - 5, -1 - 6, -1 - 7, c[2].Tokens[2], c[2].Tokens[3], c[2].Tokens[4], 0, 0},
+		"positions":   {7, 8, 9, 5, 6, 2, 3, 4, 0, 0},
+		"slots":       {slot(c[0], 7), slot(c[0], 8), slot(c[0], 9), slot(c[1], 5), slot(c[1], 6), slot(c[2], 2), slot(c[2], 3), slot(c[2], 4), -1, -1},
+		"index":       {0, 1, 2, 3, 4, 5, 6, 7, -1},
+		"seed":        {0, 0, 0, 0, 0, 0, 4, 3, 0, 0, 0, 0},
+		"starts":      {0, 3, 5, 8, 8, 8},
+		"lengths":     {10, 7, 5, 0, 0},
 		"tables":      slices.Concat(table(c[0]), table(c[1]), table(c[2]), make([]int32, 6)),
-		"temperature": words(0.5, 0, 0, 0),
-		"top_p":       words(0.25, 1, 1, 1),
-		"min_p":       words(0.125, 0, 0, 0),
-		"top_k":       {7, 0, 0, 0},
-		"position":    {10, 6, 0, 0},
-		"edit_starts": {0, 2, 2, 2, 2},
+		"states":      {c[0].Slot(), c[1].Slot(), c[2].Slot(), -1, -1},
+		"temperature": words(0, 0, 0, 0.5, 0, 0),
+		"top_p":       words(1, 1, 1, 0.25, 1, 1),
+		"min_p":       words(0, 0, 0, 0.125, 0, 0),
+		"top_k":       {0, 0, 0, 7, 0, 0},
+		"position":    {8, 9, 10, 6, 7, 0},
+		"follows":     {-1, 2, -1, -1, -1},
+		"drafts":      {2, 1, 0, 0, 0},
+		"accepted":    {1, 0, 0, 0, 0},
+		"draw_starts": {0, 3, 5, 5},
+		"edit_starts": {0, 0, 0, 0, 2, 2, 2},
 		"edit_token":  {8, 9},
 		"edit_bias":   words(0, 0),
 		"edit_factor": words(2, 2),
 		"edit_offset": words(0, 0),
-		"states":      {c[0].Slot(), c[1].Slot(), c[2].Slot(), -1, -1},
 	}
-	for _, a := range stepInputs(hybrid).all() {
+	for _, a := range stepInputs(hybrid, 3).all() {
 		got := make([]int32, a.words(&b.shape))
 		for i := range got {
 			got[i] = math.MinInt32 // of a step before
@@ -120,7 +125,7 @@ func TestInputsAreFilledAndPadded(t *testing.T) {
 func running(t *testing.T, prompts ...int) (out []*sched.Sequence) {
 	t.Helper()
 	c := cache.New(cache.Sizes{Blocks: 50, BlockSize: 4, Slots: 9}, true)
-	s := sched.New(sched.Limits{BatchTokens: 100, Sequences: 9, Outputs: 9, Context: 100, Waiting: 9, WaitingTokens: 100}, c)
+	s := sched.New(sched.Limits{BatchTokens: 100, Sequences: 9, Outputs: 9, Draws: 1, Context: 100, Waiting: 9, WaitingTokens: 100}, c)
 	for i, n := range prompts {
 		q := &sched.Sequence{MaxTokens: 5}
 		for token := range n {
@@ -169,7 +174,7 @@ func TestFurtherInput(t *testing.T) {
 				}
 				test.add(&e.runner.inputs)
 				s := shape{rows: 3, seqs: 20, outputs: 3, samples: 3, maxBlocks: 1}
-				if got, want := wordsOf(e.runner.inputs.all(), s)-wordsOf(stepInputs(e.runner.layout).all(), s), 32; got != want {
+				if got, want := wordsOf(e.runner.inputs.all(), s)-wordsOf(stepInputs(e.runner.layout, 1).all(), s), 32; got != want {
 					t.Errorf("20 sequences take %d more words, want %d", got, want)
 				}
 				for i := range int32(3) {

@@ -144,10 +144,10 @@ func (e *Engine) queueRest() (err error) {
 // step failed, if it did.
 func (e *Engine) land() error {
 	f := &e.flights[e.landed%overlapping]
-	var tokens []int32
+	var results sched.Results
 	err := f.err
 	if err == nil {
-		tokens, err = e.collect(f)
+		results, err = e.collect(f)
 	}
 	e.landed++
 	now := time.Now()
@@ -160,16 +160,17 @@ func (e *Engine) land() error {
 	}
 	e.counts.step(f.plan, err)
 	e.mutex.Lock()
-	e.scheduler.Done(f.plan, sched.Results{Tokens: tokens, Err: err})
+	results.Err = err
+	e.scheduler.Done(f.plan, results)
 	e.mutex.Unlock()
 	e.pack(f)
 	return err
 }
 
 // collect waits for a step, and reads the logits that log-probabilities need before the next step overwrites them.
-func (e *Engine) collect(f *flight) (tokens []int32, err error) {
+func (e *Engine) collect(f *flight) (results sched.Results, err error) {
 	defer e.recovered(&err)
-	tokens, err = e.runner.collect(f.plan, e.landed)
+	results, err = e.runner.collect(f.plan, e.landed)
 	e.read = time.Time{}
 	if err == nil && f.plan.Decode() {
 		e.read = time.Now()
@@ -177,5 +178,5 @@ func (e *Engine) collect(f *flight) (tokens []int32, err error) {
 	if err == nil {
 		err = e.readLogits(f)
 	}
-	return tokens, err
+	return results, err
 }

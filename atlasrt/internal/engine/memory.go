@@ -20,7 +20,8 @@ type Need struct {
 	KVType                                     op.DType     // element type of the cache
 	BlockSize                                  int          // tokens
 	MaxContext, MaxSequences, MaxBatchTokens   int          // as in Config
-	MaxOutputs                                 int          // rows of a step whose logits are kept; 0 is MaxSequences
+	MaxOutputs                                 int          // rows of a step whose logits are kept; 0 is MaxSequences·Draws
+	Draws                                      int          // as in Config; 0 is 1
 }
 
 // Memory is where memory goes, in bytes, to the last one that the engine asks for.
@@ -68,7 +69,8 @@ func (n Need) check() error {
 	}{
 		{"--block-size", n.BlockSize, 1 << 12},
 		{"--max-context", n.MaxContext, int(min(n.Layout.MaxContext, most))},
-		{"--max-sequences", n.MaxSequences, min(n.MaxBatchTokens, 1<<16)},
+		{"the number of draws", n.draws(), 1 << 6},
+		{"--max-sequences", n.MaxSequences, min(n.MaxBatchTokens/max(n.draws(), 1), 1<<16)},
 		{"--max-batch-tokens", n.MaxBatchTokens, 1 << 20},
 		{"the number of logit rows", n.outputs(), n.MaxBatchTokens},
 	}
@@ -194,26 +196,41 @@ func arrayBytes(a model.Array, kvType op.DType) int64 {
 
 // whole is the largest step.
 func (n Need) whole() shape {
-	return shape{rows: n.MaxBatchTokens, seqs: n.MaxSequences, outputs: n.outputs(), samples: n.MaxSequences,
+	return shape{rows: n.MaxBatchTokens, seqs: n.MaxSequences, outputs: n.outputs(), drawing: n.MaxSequences, samples: n.MaxSequences * n.draws(),
 		maxBlocks: divideUp(n.MaxContext, n.BlockSize), edits: n.MaxSequences * editsOf(n.Layout.Vocab, n.MaxContext)}
 }
 
-// stepBytes is what the inputs of a step take, and the tokens that it samples.
+// stepBytes is what the inputs of a step take, and what it leaves for the host and the next step.
 func (n Need) stepBytes() int64 {
-	in, s := stepInputs(n.Layout), n.whole()
-	return 4 * int64(wordsOf(in.early, s)+wordsOf(in.late, s)+n.MaxSequences)
+	in, s := stepInputs(n.Layout, n.draws()), n.whole()
+	left := n.resultWords()
+	if n.draws() > 1 {
+		left += n.MaxSequences * n.draws()
+	}
+	return 4 * int64(wordsOf(in.early, s)+wordsOf(in.late, s)+left)
+}
+
+// resultWords is the most that the host reads of a step: the tokens that were drawn, behind their counts where there can be more than one of a
+// sequence.
+func (n Need) resultWords() int {
+	if n.draws() > 1 {
+		return n.MaxSequences + n.MaxSequences*n.draws()
+	}
+	return n.MaxSequences
 }
 
 // sentBytes is the most that comes through a mailbox: all inputs of a step that edits nothing.
 func (n Need) sentBytes() int64 {
-	in, s := stepInputs(n.Layout), n.whole()
+	in, s := stepInputs(n.Layout, n.draws()), n.whole()
 	s.edits = 0
 	return 4 * int64(wordsOf(in.early, s)+wordsOf(in.late, s))
 }
 
 func (n Need) logitBytes() int64 { return 4 * int64(n.Layout.Vocab) * int64(n.outputs()) }
 
-func (n Need) outputs() int { return max(n.MaxOutputs, n.MaxSequences) }
+func (n Need) outputs() int { return max(n.MaxOutputs, n.MaxSequences*n.draws()) }
+
+func (n Need) draws() int { return cmp.Or(n.Draws, 1) }
 
 // editsOf bounds how many logits one sequence edits.
 func editsOf(vocab int32, context int) int { return min(int(vocab), context+MaxBiases+MaxEnds) }

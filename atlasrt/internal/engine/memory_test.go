@@ -199,10 +199,11 @@ func (d boxedDevice) Mailbox(s device.Stream, inputs, results int) (device.Mailb
 
 // What is planned is what is taken, to the byte; and where memory ends the engine says so and gives back what it took.
 func TestEngineTakesWhatIsPlanned(t *testing.T) {
-	for i, overlaps := range []bool{false, true, false, true} {
-		states := i > 1
-		t.Run(fmt.Sprintf("overlaps %t, states %t", overlaps, states), func(t *testing.T) {
+	for i := range 8 {
+		overlaps, states, draws := i%2 == 1, i/2%2 == 1, 1+i/4*3
+		t.Run(fmt.Sprintf("overlaps %t, states %t, %d draws", overlaps, states, draws), func(t *testing.T) {
 			n := small()
+			n.Draws = draws
 			n.WeightBytes, n.ActivationBytes, n.MemoryBytes = 0, 0, 60<<20
 			if states {
 				n.Layout.Memory = append(n.Layout.Memory, fakeState, model.Memory{Kind: model.PerSequence, Arrays: []model.Array{{Elements: 1000}}})
@@ -212,10 +213,16 @@ func TestEngineTakesWhatIsPlanned(t *testing.T) {
 				t.Fatal(err)
 			}
 			d := &tapeDevice{Device: host.New(m.Total)}
-			c := Config{Device: d, Set: tapeSampler{oracle.New(op.F32), d}, Model: &fakeModel{layout: n.Layout, device: d}, KVType: n.KVType,
+			c := Config{Device: d, Set: tapeSampler{oracle.New(op.F32), d}, Model: &fakeModel{layout: n.Layout, device: d}, KVType: n.KVType, Draws: draws,
 				Blocks: m.Blocks, ScratchBytes: n.ScratchBytes, MaxContext: n.MaxContext, MaxSequences: n.MaxSequences}
+			if draws > 1 {
+				c.Drafter = &fakeModel{device: d}
+				if least := int64(n.MaxSequences * draws * 4 * int(n.Layout.Vocab)); m.Logits < least {
+					t.Errorf("%d bytes for logits, want at least %d", m.Logits, least)
+				}
+			}
 			if overlaps { // mailboxes, which a GPU keeps on the host
-				d.Device = host.New(m.Total + overlapping*(n.sentBytes()+4*int64(n.MaxSequences)))
+				d.Device = host.New(m.Total + overlapping*(n.sentBytes()+4*int64(n.resultWords())))
 				c.Device = boxedDevice{d}
 			}
 			e, err := New(c)

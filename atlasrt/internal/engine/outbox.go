@@ -13,7 +13,7 @@ type parcel struct {
 	last  bool // and the request ends
 
 	logProb     bool // of the token is wanted
-	sampled     int  // row of Engine.logits that it was sampled from
+	drawn       int  // row of Engine.logits that it was drawn from
 	scored      int  // first row of Engine.logits of prompt tokens
 	scoredRows  int
 	scoredStart int // position of the first
@@ -21,7 +21,7 @@ type parcel struct {
 
 // readLogits copies the outputs of a step that the host needs, each to the row of Engine.logits that it has on the device.
 func (e *Engine) readLogits(f *flight) error {
-	sampled, other, wanted := 0, f.plan.Samples, false
+	drawn, other, wanted := 0, f.plan.Draws, false
 	for i, c := range f.plan.Chunks {
 		if f.tasks[i].wantsLogits(c) {
 			if !wanted {
@@ -29,14 +29,14 @@ func (e *Engine) readLogits(f *flight) error {
 				e.makeRoom(f.plan.Outputs)
 			}
 			vocab := int(e.runner.layout.Vocab)
-			if c.Sample {
-				e.runner.readLogits(e.logits[sampled*vocab:], sampled, 1)
+			if c.Draws > 0 {
+				e.runner.readLogits(e.logits[drawn*vocab:], drawn, c.Draws)
 			}
 			if n := scoredRows(c); n > 0 {
 				e.runner.readLogits(e.logits[other*vocab:], other, n)
 			}
 		}
-		sampled += sampleRows(c)
+		drawn += c.Draws
 		other += scoredRows(c)
 	}
 	if !wanted {
@@ -53,43 +53,54 @@ func (e *Engine) makeRoom(rows int) {
 
 // pack puts what a step gave into the outbox: nothing for a sequence that had ended before.
 func (e *Engine) pack(f *flight) {
-	sampled, other := 0, f.plan.Samples
+	drawn, other := 0, f.plan.Draws
 	for i, c := range f.plan.Chunks {
 		t := f.tasks[i]
-		p := parcel{task: t, sampled: sampled, scored: other, scoredRows: scoredRows(c), scoredStart: c.Start}
+		p := parcel{task: t, scored: other, scoredRows: scoredRows(c), scoredStart: c.Start}
 		finish, err := c.Sequence.Finish()
-		switch {
-		case c.Surplus:
+		if c.Surplus || finish == sched.Failed {
 			p.scoredRows = 0
-		case finish == sched.Failed:
-			p.scoredRows, p.send, p.last = 0, true, true
-			p.event = Event{Token: -1, Finish: FinishError, Err: err}
-		case c.Sample:
-			p.send, p.last = true, finish != sched.Unfinished
-			if !t.started {
-				t.first = e.ended
-				e.counts.prefill.add(e.ended.Sub(t.launched))
-				e.counts.firstToken.add(e.ended.Sub(t.submitted))
-			}
-			p.event = t.next(finish)
-			p.logProb = t.request.LogProbs >= 0
-			e.counts.generated.Add(1)
 		}
-		if p.last {
+		for n := range c.Counted {
+			p.drawn = drawn + n
+			e.packToken(p, n-c.Counted, finish)
+			p.scoredRows = 0
+		}
+		if finish == sched.Failed && !c.Surplus {
+			p.event, p.send, p.last = Event{Token: -1, Finish: FinishError, Err: err}, true, true
 			e.counts.end(t, e.ended)
 		}
 		if p.send || p.scoredRows > 0 {
 			e.outbox = append(e.outbox, p)
 		}
-		sampled += sampleRows(c)
+		drawn += c.Draws
 		other += scoredRows(c)
 	}
 }
 
-// next is the event of the token that was sampled last, which the edits take into account.
-func (t *task) next(finish sched.Finish) Event {
-	generated := t.sequence.Generated()
-	event := Event{Token: generated[len(generated)-1]}
+// packToken completes p for a token of a step, counted from behind all that were generated: -1 is the last one, which may end the sequence.
+func (e *Engine) packToken(p parcel, at int, finish sched.Finish) {
+	t := p.task
+	if !t.started {
+		t.first = e.ended
+		e.counts.prefill.add(e.ended.Sub(t.launched))
+		e.counts.firstToken.add(e.ended.Sub(t.submitted))
+	}
+	if at < -1 || finish == sched.Failed {
+		finish = sched.Unfinished
+	}
+	p.event = t.next(len(t.sequence.Generated())+at, finish)
+	p.send, p.last, p.logProb = true, finish != sched.Unfinished, t.request.LogProbs >= 0
+	e.counts.generated.Add(1)
+	if p.last {
+		e.counts.end(t, e.ended)
+	}
+	e.outbox = append(e.outbox, p)
+}
+
+// next is the event of the token that was generated at a place, which the edits take into account.
+func (t *task) next(at int, finish sched.Finish) Event {
+	event := Event{Token: t.sequence.Generated()[at]}
 	if !t.started {
 		t.started = true
 		event.Cached = t.sequence.Cached()
@@ -101,9 +112,10 @@ func (t *task) next(finish sched.Finish) Event {
 		event.Finish = FinishLength
 	}
 	t.edits.Append(event.Token)
-	if len(generated) == t.request.MinTokens {
+	if at+1 == t.request.MinTokens {
 		t.edits.LetGo()
 	}
+	t.sequence.Single = t.late()
 	return event
 }
 
@@ -118,7 +130,7 @@ func (e *Engine) deliver() {
 			continue
 		}
 		if p.logProb {
-			l := sample.LogProbs(e.row(p.sampled), p.event.Token, t.request.LogProbs)
+			l := sample.LogProbs(e.row(p.drawn), p.event.Token, t.request.LogProbs)
 			p.event.LogProb = &l
 		}
 		if p.event.Token >= 0 {

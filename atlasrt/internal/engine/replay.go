@@ -76,7 +76,8 @@ func (r *runner) captureAll() {
 	for _, n := range r.sizes {
 		for blocks := bucketBlocks(1, longest); ; blocks = bucketBlocks(blocks+1, longest) {
 			for box := range r.depth() {
-				s := shape{rows: n, seqs: n, outputs: n, samples: n, maxBlocks: blocks, box: box, recording: r.recorder.decode, decode: true}
+				s := shape{maxBlocks: blocks, box: box, recording: r.recorder.decode, decode: true}
+				s.decodes(n, r.config.Draws)
 				r.prepare(s, nil, nil)
 				r.recorded(s)
 			}

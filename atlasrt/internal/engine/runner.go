@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -15,8 +16,11 @@ import (
 // runner carries plans out on the device: it owns the stream, the cache's memory and the buffers of a step.
 //
 // launch and finish queue a step and collect waits for it, in the same order. Where the device overlaps, the next step may be
-// launched first: tokens that it continues from are looked up on the device, among those that the step before sampled. It
+// launched first: tokens that it continues from are looked up on the device, among those that the step before left. It
 // allocates nothing per step.
+//
+// Where a step may draw several tokens of a sequence, a Drafter follows sampling, in queueResults: it writes which draws count
+// and the tokens of the next step's rows. That step, if it was queued without knowing the counts, starts with op.Advance.
 type runner struct {
 	config Config
 	layout model.Layout
@@ -27,8 +31,10 @@ type runner struct {
 	words   []int32 // inputs of a step, staged for one copy
 	staging op.Ptr
 	logits  op.Ptr // f32 [MaxOutputs,Vocab]
-	sampled op.Ptr // i32 [MaxSequences]
-	tokens  []int32
+	counts  op.Ptr // i32 [MaxSequences], in front of sampled: how many draws of each chunk count; 0 where each has one
+	sampled op.Ptr // i32 [MaxSequences·Draws]
+	next    op.Ptr // i32 [MaxSequences,Draws]: what the next step's tokens refer to; sampled where each chunk has one draw
+	results []int32
 	boxes   []device.Mailbox // one for each step that may be in flight; none where the device does not overlap
 
 	step    launches        // the step that was launched last
@@ -47,7 +53,7 @@ const overlapping = 2
 
 // newRunner takes all memory that steps need. The config must be complete.
 func newRunner(c Config) (r *runner, err error) {
-	r = &runner{config: c, layout: c.Model.Layout(), inputs: stepInputs(c.Model.Layout()), recorder: newRecorder(c), sizes: decodeSizes(c)}
+	r = &runner{config: c, layout: c.Model.Layout(), inputs: stepInputs(c.Model.Layout(), c.Draws), recorder: newRecorder(c), sizes: decodeSizes(c)}
 	r.forward = func(q op.Stream) { r.config.Model.Forward(q, &r.step.forward) }
 	r.whole = func() {
 		r.queueInputs()
@@ -97,9 +103,13 @@ func (r *runner) allocate() (err error) {
 	}
 	bytes := n.stepBytes()
 	r.words = make([]int32, bytes/4)
-	r.tokens = make([]int32, c.MaxSequences)
+	r.results = make([]int32, n.resultWords())
 	r.staging = take(bytes, "the inputs of a step")
-	r.sampled = r.staging + op.Ptr(bytes) - op.Ptr(4*c.MaxSequences)
+	r.next = r.staging + op.Ptr(bytes) - op.Ptr(4*c.MaxSequences*c.Draws)
+	if r.sampled = r.next; c.Draws > 1 {
+		r.sampled -= op.Ptr(4 * c.MaxSequences * c.Draws)
+		r.counts = r.sampled - op.Ptr(4*c.MaxSequences)
+	}
 	r.logits = take(n.logitBytes(), "logits")
 	if err != nil {
 		return err
@@ -108,14 +118,16 @@ func (r *runner) allocate() (err error) {
 	r.step.forward = model.Inputs{Logits: r.logits, Memory: memory, KVType: c.KVType,
 		Blocks: int32(sizes.Blocks), BlockSize: int32(sizes.BlockSize), StateSlots: int32(sizes.Slots)}
 	r.step.sample = op.Sample{Out: r.sampled, Logits: r.logits, Vocab: r.layout.Vocab}
-	r.step.resolve = op.Resolve{Out: r.staging, Sampled: r.sampled, Samples: int32(c.MaxSequences)}
-	r.step.results = op.Copy{In: r.sampled}
+	r.step.resolve = op.Resolve{Out: r.staging, In: r.staging, Sampled: r.next, Samples: int32(c.MaxSequences * c.Draws)}
+	r.step.advance = op.Advance{Counts: r.counts, Chunks: int32(c.MaxSequences), BlockSize: int32(c.BlockSize)}
+	r.step.drafting = Drafting{Step: &r.step.forward, Draws: r.sampled, Counts: r.counts, Next: r.next, Most: int32(c.Draws)}
+	r.step.results = op.Copy{In: cmp.Or(r.counts, r.sampled)}
 	// The one place that decides whether steps overlap.
 	if d, ok := c.Device.(device.Overlapper); ok && !c.NoOverlap {
 		for range overlapping {
-			box, err := d.Mailbox(r.stream, int(n.sentBytes()), 4*c.MaxSequences)
+			box, err := d.Mailbox(r.stream, int(n.sentBytes()), 4*n.resultWords())
 			if err != nil {
-				return fmt.Errorf("memory for inputs and sampled tokens: %w", err)
+				return fmt.Errorf("memory for inputs and drawn tokens: %w", err)
 			}
 			r.boxes = append(r.boxes, box)
 		}
@@ -177,7 +189,15 @@ func (r *runner) post() error {
 	if len(r.boxes) == 0 {
 		return nil
 	}
-	return r.boxes[r.step.box].Post(4 * len(r.step.sampled))
+	return r.boxes[r.step.box].Post(4 * (r.countWords() + len(r.step.sampled)))
+}
+
+// countWords is how many words lie in front of a step's draws.
+func (r *runner) countWords() int {
+	if r.counts == 0 {
+		return 0
+	}
+	return r.config.MaxSequences
 }
 
 // write copies staged words behind what is queued.
@@ -187,18 +207,22 @@ func (r *runner) write(from, to int) {
 	}
 }
 
-// collect waits for a step that was launched, and returns its sampled tokens, valid until the next collect.
-func (r *runner) collect(p *sched.Plan, number int) ([]int32, error) {
-	tokens := r.tokens[:p.Samples]
+// collect waits for a step that was launched, and returns what it gave, valid until the next collect.
+func (r *runner) collect(p *sched.Plan, number int) (results sched.Results, err error) {
+	head := r.countWords()
+	words := r.results[:head+p.Draws]
+	if results.Tokens = words[head:]; head > 0 {
+		results.Counts = words[:p.Drawing]
+	}
 	if len(r.boxes) > 0 {
 		came, err := r.boxes[number%len(r.boxes)].Wait()
-		copy(bytesOf(tokens), came)
-		return tokens, err
+		copy(bytesOf(words), came)
+		return results, err
 	}
-	if len(tokens) > 0 {
-		r.stream.Read(bytesOf(tokens), r.sampled)
+	if p.Draws > 0 {
+		r.stream.Read(bytesOf(words), r.step.results.In)
 	}
-	return tokens, r.stream.Sync()
+	return results, r.stream.Sync()
 }
 
 // readLogits copies the logits of output rows of the step that was collected last.
@@ -210,28 +234,27 @@ func (r *runner) readLogits(to []float32, row, rows int) {
 // shape is what the kernels are launched with: in a step that can be replayed rounded up to a bucket.
 func (r *runner) shape(p *sched.Plan, tasks []*task) shape {
 	c := &r.config
-	s := shape{rows: p.Rows, seqs: len(p.Chunks), outputs: p.Outputs, samples: p.Samples, recording: r.recorder.mixed}
+	s := shape{rows: p.Rows, seqs: len(p.Chunks), outputs: p.Outputs, drawing: p.Drawing, samples: p.Draws, recording: r.recorder.mixed}
 	longest := 0
 	for i := range p.Chunks {
 		chunk := &p.Chunks[i]
-		longest = max(longest, chunk.Start+chunk.Rows)
-		s.late = s.late || chunk.Sample && tasks[i].late()
+		longest = max(longest, chunk.Start+chunk.Slack+chunk.Rows)
+		s.late = s.late || chunk.Draws > 0 && tasks[i].late()
 	}
 	s.maxBlocks = bucketBlocks(divideUp(longest, c.BlockSize), divideUp(c.MaxContext, c.BlockSize))
 	if p.Decode() && p.Outputs == p.Rows {
 		s.decode, s.recording = true, r.recorder.decode
-		i, _ := slices.BinarySearch(r.sizes, s.rows)
+		i, _ := slices.BinarySearch(r.sizes, s.seqs)
 		if i == len(r.sizes) {
 			s.recording = Eager
 		}
 		if s.recording != Eager {
-			n := r.sizes[i]
-			s.rows, s.seqs, s.outputs, s.samples = n, n, n, n
+			s.decodes(r.sizes[i], c.Draws)
 		}
 	} else if s.recording == Piecewise {
 		s.rows = bucketRows(s.rows, c.MaxBatchTokens)
 		if s.outputs > 0 {
-			s.outputs = min(powerOfTwo(s.outputs), max(c.MaxOutputs, c.MaxSequences))
+			s.outputs = min(powerOfTwo(s.outputs), max(c.MaxOutputs, c.MaxSequences*c.Draws))
 		}
 	}
 	return s
@@ -240,9 +263,9 @@ func (r *runner) shape(p *sched.Plan, tasks []*task) shape {
 // prepare makes a step: its launches, and the inputs that are sent before them.
 func (r *runner) prepare(s shape, chunks []sched.Chunk, tasks []*task) {
 	l := &r.step
-	l.batch = batch{shape: s, chunks: chunks, tasks: tasks, sampled: l.sampled[:0], block: r.config.BlockSize}
+	l.batch = batch{shape: s, chunks: chunks, tasks: tasks, sampled: l.sampled[:0], block: r.config.BlockSize, draws: r.config.Draws}
 	for i := range chunks {
-		if chunks[i].Sample {
+		for range chunks[i].Draws {
 			l.sampled = append(l.sampled, tasks[i])
 		}
 	}
@@ -253,25 +276,36 @@ func (r *runner) prepare(s shape, chunks []sched.Chunk, tasks []*task) {
 		r.early = l.stage(r.inputs.late, r.words, r.staging, r.early)
 	}
 	l.resolve.Count, l.resolve.Rows = int32(r.early), int32(s.rows)
-	l.results.Bytes = 4 * int64(s.samples)
+	l.results.Bytes = 4 * int64(r.countWords()+s.samples)
+	f, a := &l.forward, &l.advance
+	a.Positions, a.Slots, a.Lengths, a.Accepted, a.Starts, a.Tables = f.Positions, f.Slots, f.Lengths, f.Accepted, f.Starts, f.Tables
+	a.DrawPositions, a.Rows, a.Draws, a.Seqs, a.MaxBlocks = l.sample.Position, f.Rows, l.sample.Rows, f.Seqs, f.MaxBlocks
+	l.drafting.Chunks = int32(s.drawing)
 	if len(r.boxes) > 0 {
 		l.resolve.In, l.results.Out = r.boxes[s.box].Inputs(), r.boxes[s.box].Results()
 	}
 }
 
-// queueInputs queues what takes inputs out of the mailbox.
+// queueInputs queues what takes inputs out of the mailbox, and what the step before left for this one.
 func (r *runner) queueInputs() {
-	if len(r.boxes) > 0 {
+	drafts := r.config.Drafter != nil
+	if len(r.boxes) > 0 || drafts {
 		r.config.Set.Resolve(r.stream, r.step.resolve)
+	}
+	if len(r.boxes) > 0 && drafts {
+		r.config.Set.Advance(r.stream, r.step.advance)
 	}
 }
 
-// queueResults queues sampling, and what puts the tokens into the mailbox.
+// queueResults queues sampling and drafting, and what puts the tokens into the mailbox.
 func (r *runner) queueResults() {
 	if r.step.sample.Rows == 0 {
 		return
 	}
 	r.config.Set.Sample(r.stream, r.step.sample)
+	if r.config.Drafter != nil {
+		r.config.Drafter.Draft(r.stream, &r.step.drafting)
+	}
 	if len(r.boxes) > 0 {
 		r.config.Set.Copy(r.stream, r.step.results)
 	}

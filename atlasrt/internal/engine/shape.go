@@ -4,15 +4,22 @@ import "math/bits"
 
 // shape is what kernels of one step are launched with.
 type shape struct {
-	rows, seqs, outputs, samples, maxBlocks, edits int
+	rows, seqs, outputs, maxBlocks, edits int
+	drawing, samples                      int // chunks that draw, and their draws
 
 	box       int  // the mailbox that it goes through
-	decode    bool // every row is the one last token of its sequence
+	decode    bool // a token is drawn from every row
 	late      bool // it needs late inputs; edits is 0 until they are staged
 	recording Recording
 }
 
-// bucketRows rounds the rows of a decode step up, so that few recorded steps serve every batch. Rows that are there for
+// decodes makes it the shape of a decode step of so many sequences.
+func (s *shape) decodes(sequences, draws int) {
+	s.seqs, s.drawing = sequences, sequences
+	s.rows, s.outputs, s.samples = sequences*draws, sequences*draws, sequences*draws
+}
+
+// bucketRows rounds the rows of a step, or the sequences of a decode step, up, so that few recorded steps serve every batch. Rows that are there for
 // the bucket alone are computed like the others, so there are at most a quarter more than are wanted.
 func bucketRows(rows, limit int) int {
 	step := max(powerOfTwo(rows)/8, 1)

@@ -12,8 +12,11 @@ import (
 	"github.com/atlas-inference/atlas/atlasrt/op/oracle"
 )
 
-// fakeState is what a fake model may keep of each sequence: how many tokens it has seen, and their hash.
-var fakeState = model.Memory{Kind: model.PerSequence, Arrays: []model.Array{{Elements: 1, Type: op.I32}, {Elements: 1, Type: op.U32}}}
+// fakeState is what a fake model may keep of each sequence: how many tokens it has seen before the drafts of the last step, their hash, and a
+// journal of the drafts.
+var fakeState = model.Memory{Kind: model.PerSequence, Arrays: []model.Array{{Elements: 1, Type: op.I32}, {Elements: 1, Type: op.U32}, {Elements: fakeJournal, Type: op.I32}}}
+
+const fakeJournal = 7 // drafts
 
 // withStates is the fake model of a config, keeping a state of each sequence.
 func withStates(change func(*Config, *fixture)) func(*Config, *fixture) {
@@ -36,6 +39,10 @@ func (m *fakeModel) advance(q op.Stream, in *model.Inputs, read [][]int32) {
 	}
 	state := in.Memory[len(in.Memory)-1]
 	tokens, starts, lengths := m.ints(q, in.Tokens, in.Rows), m.ints(q, in.Starts, in.Seqs+1), m.ints(q, in.Lengths, in.Seqs)
+	drafts, accepted := make([]int32, in.Seqs), make([]int32, in.Seqs)
+	if in.Drafts != 0 {
+		drafts, accepted = m.ints(q, in.Drafts, in.Seqs), m.ints(q, in.Accepted, in.Seqs)
+	}
 	seen := map[int32]bool{}
 	for s, slot := range m.ints(q, in.States, in.Seqs) {
 		own := tokens[starts[s]:starts[s+1]]
@@ -49,19 +56,24 @@ func (m *fakeModel) advance(q op.Stream, in *model.Inputs, read [][]int32) {
 		seen[slot] = true
 		before, sum := lengths[s]-int32(len(own)), noTokens
 		if before > 0 {
-			if got := m.ints(q, state[0]+op.Ptr(4*slot), 1)[0]; got != before {
-				q.Fail(fmt.Errorf("sequence %d goes on at %d, and the state in its slot is that of %d tokens", s, before, got))
+			right := m.ints(q, state[2]+op.Ptr(4*fakeJournal*slot), accepted[s])
+			if got := m.ints(q, state[0]+op.Ptr(4*slot), 1)[0]; got+accepted[s] != before {
+				q.Fail(fmt.Errorf("sequence %d goes on at %d, and the state in its slot is that of %d tokens and %d drafts", s, before, got, accepted[s]))
 				return
 			}
-			sum = uint32(m.ints(q, state[1]+op.Ptr(4*slot), 1)[0])
+			sum = hash(uint32(m.ints(q, state[1]+op.Ptr(4*slot), 1)[0]), right)
 		}
-		sum = hash(sum, own)
-		if all := read[starts[s+1]-1]; sum != hash(noTokens, all) {
+		known := int32(len(own)) - drafts[s]
+		sum = hash(sum, own[:known])
+		if all := read[starts[s]+known-1]; sum != hash(noTokens, all) {
 			q.Fail(fmt.Errorf("the state in slot %d is not that of %v", slot, all))
 			return
 		}
-		m.put(q, state[0]+op.Ptr(4*slot), uint32(lengths[s]))
+		m.put(q, state[0]+op.Ptr(4*slot), uint32(lengths[s]-drafts[s]))
 		m.put(q, state[1]+op.Ptr(4*slot), sum)
+		for i, token := range own[known:] {
+			m.put(q, state[2]+op.Ptr(4*(fakeJournal*slot+int32(i))), uint32(token))
+		}
 	}
 }
 

@@ -233,6 +233,10 @@ func (s tapeSampler) Resolve(q op.Stream, x op.Resolve) {
 	s.device.launch(q, func() { s.set.Resolve(q, x) })
 }
 
+func (s tapeSampler) Advance(q op.Stream, x op.Advance) {
+	s.device.launch(q, func() { s.set.Advance(q, x) })
+}
+
 func (s tapeSampler) Copy(q op.Stream, x op.Copy) {
 	s.device.launch(q, func() { s.set.Copy(q, x) })
 }

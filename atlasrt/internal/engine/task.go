@@ -16,6 +16,7 @@ type task struct {
 
 	inbox   *Inbox
 	number  int                   // among the requests of its Submit
+	draws   int                   // that a step may make of it, see Config
 	stop    func() bool           // ends the watch over the context of its Submit
 	scored  []sample.TokenLogProb // of the prompt, so far
 	started bool                  // its first event is on its way
@@ -23,15 +24,16 @@ type task struct {
 	submitted, launched, first time.Time // launched is of the first step that it is in, first when it had a token
 }
 
-func newTask(r Request) *task {
+func newTask(r Request, draws int) *task {
 	r.Prompt, r.End = slices.Clone(r.Prompt), slices.Clone(r.End) // the caller may change its own
-	t := &task{request: r, submitted: time.Now()}
+	t := &task{request: r, draws: draws, submitted: time.Now()}
 	t.sequence = sched.Sequence{Tokens: r.Prompt, MaxTokens: r.MaxTokens, End: r.End, Score: r.PromptLogProbs, Waits: r.LogProbs >= 0, Salt: r.CacheSalt}
 	var hold []int32
 	if r.MinTokens > 0 {
 		hold = r.End
 	}
 	t.edits = sample.NewEdits(r.Sampling, r.Prompt, hold, r.Close)
+	t.sequence.Single = t.late()
 	return t
 }
 
@@ -43,10 +45,11 @@ func (t *task) send(e Event) {
 	}
 }
 
-// late tells whether a step that samples for the task needs late inputs.
-func (t *task) late() bool { return t.edits.Late() }
+// late tells whether a step that draws of the task needs late inputs: tokens of the step in flight, and those that this one draws, may decide
+// what is edited. They are made for one draw, so that such a step makes no more.
+func (t *task) late() bool { return t.edits.Late(2 * t.draws) }
 
 // wantsLogits tells whether the host needs the logits of a chunk's outputs.
 func (t *task) wantsLogits(c sched.Chunk) bool {
-	return scoredRows(c) > 0 || c.Sample && t.request.LogProbs >= 0
+	return scoredRows(c) > 0 || c.Draws > 0 && t.request.LogProbs >= 0
 }

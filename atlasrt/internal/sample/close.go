@@ -89,13 +89,13 @@ func (c *closing) entries() Entries {
 	return c.only
 }
 
-// near tells whether a token is forced next, or may be behind one that is not known yet.
-func (c *closing) near() bool {
+// near tells whether one of the next tokens, at least two, may be forced, whatever those before it are.
+func (c *closing) near(tokens int) bool {
 	switch {
 	case c == nil || c.over:
 		return false
 	case c.within:
-		return c.due() || c.spent+1 >= c.After
+		return c.due() || c.spent+tokens-1 >= c.After
 	}
-	return c.spent >= c.After
+	return c.spent+tokens-2 >= c.After // the first of them may begin thoughts
 }

@@ -83,10 +83,15 @@ func TestClose(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			e := NewEdits(Defaults(), nil, nil, &test.close)
 			got, model := "", test.model
+			var announced []bool // before each token, whether one of the five from there on may be forced
 			for model != "" {
 				now := e.Now()
-				if now.Len() > 0 && !e.Late() {
+				if now.Len() > 0 && !e.Late(2) {
 					t.Fatalf("after %q something is forced that was not announced", got)
+				}
+				announced = append(announced, e.Late(5))
+				if now.Len() > 0 && slices.Contains(announced[max(len(announced)-5, 0):], false) {
+					t.Fatalf("after %q something is forced that was not announced four tokens before", got)
 				}
 				token := int32(strings.Index("-osnwe", model[:1]))
 				if now.Len() > 0 {
@@ -95,7 +100,7 @@ func TestClose(t *testing.T) {
 					model = model[1:]
 				}
 				got += letters[token]
-				early := e.Late()
+				early := e.Late(2)
 				if e.Append(token); e.Now().Len() > 0 && !early {
 					t.Fatalf("after %q something is forced that was not announced a step before", got)
 				}

@@ -109,9 +109,8 @@ func (e *Edits) Now() Entries {
 	return e.Entries
 }
 
-// Late tells whether there may be entries for the next token, or for the one behind it: what they are may depend on a token that is not
-// known yet.
-func (e *Edits) Late() bool { return e != nil && (e.changes || e.closing.near()) }
+// Late tells whether there may be entries for one of the next tokens, at least two: what they are may depend on a token that is not known yet.
+func (e *Edits) Late(tokens int) bool { return e != nil && (e.changes || e.closing.near(tokens)) }
 
 // entry is the entry of a token. A new one changes nothing.
 func (e *Edits) entry(token int32) int {

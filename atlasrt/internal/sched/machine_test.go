@@ -17,13 +17,17 @@ type machine struct {
 	s      *Scheduler
 	c      *cache.Cache
 	blocks int
-	memory []int32   // the token whose key and value lie in each slot
-	states []state   // of the slots of sequences; none where sequences have none
-	silent *Sequence // its logits hold nothing to sample
+	memory []int32    // the token whose key and value lie in each slot
+	states []kept     // of the slots of sequences; none where sequences have none
+	silent *Sequence  // its logits hold nothing to draw
+	left   []left     // of each chunk that drew in the step that ran last
+	guess  func() int // how many of the drafts behind a chunk are right, at most
 
 	depth   int // steps in flight at most
 	flights []flight
 	surplus int // chunks that were computed in vain
+	cut     int // draws that counted, but for the end of their sequences
+	counts  map[count]int
 }
 
 // flight is a step that has run, and whose results the scheduler has not been told.
@@ -33,7 +37,7 @@ type flight struct {
 	slots   map[int32]*Sequence // that it uses
 }
 
-// state is what a model might keep of a sequence in place of its tokens.
+// state is what a model might make of a sequence's tokens.
 type state struct {
 	length int
 	hash   uint32
@@ -44,8 +48,16 @@ func (s state) after(token int32) state {
 	return state{s.length + 1, (s.hash ^ uint32(token)) * 16777619}
 }
 
-// start is the state of a sequence without tokens.
-var start = state{0, 2166136261}
+// over is the state over more tokens.
+func (s state) over(tokens []int32) state {
+	for _, token := range tokens {
+		s = s.after(token)
+	}
+	return s
+}
+
+// begin is the state of a sequence without tokens.
+var begin = state{0, 2166136261}
 
 // next is the token that a model draws, which depends on all that came before.
 func (s state) next() int32 { return int32((s.hash >> 8) % 50) }
@@ -61,24 +73,23 @@ func newMachineWithStates(t *testing.T, limits Limits, blocks, slots int, share 
 	if limits.Context == 0 {
 		limits.Context = 1_000_000
 	}
+	limits.Draws = max(limits.Draws, 1)
 	c := cache.New(cache.Sizes{Blocks: blocks, BlockSize: blockSize, Slots: slots}, share)
-	m := &machine{t: t, s: New(limits, c), c: c, blocks: blocks, memory: make([]int32, blocks*blockSize), states: make([]state, slots), depth: 1}
+	m := &machine{t: t, s: New(limits, c), c: c, blocks: blocks, memory: make([]int32, blocks*blockSize), states: make([]kept, slots), depth: 1}
+	r := rand.New(rand.NewPCG(uint64(blocks), 8))
+	m.guess, m.counts = func() int { return r.IntN(limits.Draws) }, map[count]int{}
 	for i := range m.memory {
 		m.memory[i] = -7
 	}
 	for i := range m.states {
-		m.states[i] = state{-7, 7}
+		m.states[i].state = state{-7, 7}
 	}
 	return m
 }
 
 // continuation is the one right next token of a sequence: it depends on all that came before.
 func continuation(tokens []int32) int32 {
-	s := start
-	for _, token := range tokens {
-		s = s.after(token)
-	}
-	return s.next()
+	return begin.over(tokens).next()
 }
 
 // step runs one plan, if there is one, and tells the scheduler what came of the oldest one when depth are in flight; false
@@ -88,6 +99,7 @@ func (m *machine) step(between func()) bool {
 	plan := m.s.Next()
 	m.balance()
 	if len(plan.Chunks) > 0 {
+		m.check(plan)
 		slots := m.advance(plan)
 		m.flights = append(m.flights, flight{plan, m.compute(plan), slots})
 	}
@@ -111,121 +123,98 @@ func (m *machine) land() {
 	m.flights = m.flights[1:]
 	m.s.Done(f.plan, f.results)
 	m.balance()
+	number := 0
 	for _, c := range f.plan.Chunks {
 		if c.Surplus {
 			m.surplus++
+		} else if f.results.Counts != nil && c.Draws > 0 {
+			m.cut += int(f.results.Counts[number]) - c.Counted
 		}
+		number += min(c.Draws, 1)
 	}
 }
 
-// compute does what a device does with a plan, and checks it.
-func (m *machine) compute(plan *Plan) Results {
+// check finds fault with a plan.
+func (m *machine) check(plan *Plan) {
 	m.t.Helper()
 	limits := m.s.limits
-	rows, outputs, samples := 0, 0, 0
+	rows, outputs, draws, drawing := 0, 0, 0, 0
 	seen := map[*Sequence]bool{}
 	for _, c := range plan.Chunks {
-		if seen[c.Sequence] {
+		q := c.Sequence
+		if seen[q] {
 			m.t.Fatalf("a sequence is twice in the plan %+v", *plan)
 		}
-		seen[c.Sequence] = true
-		if finish, _ := c.Sequence.Finish(); finish != Unfinished {
+		seen[q] = true
+		if finish, _ := q.Finish(); finish != Unfinished {
 			m.t.Fatalf("a sequence that ended (%v) is in the plan", finish)
 		}
-		length := len(c.Sequence.Tokens)
+		length, start, slack := len(q.Tokens), m.start(c), 0
 		if c.Follows >= 0 {
-			length++
-			if c.Rows != 1 || len(m.flights) == 0 {
-				m.t.Fatalf("chunk %+v follows a token, with %d steps in flight", c, len(m.flights))
+			if len(m.flights) == 0 || m.left[c.Follows].sequence != q || c.Rows != c.Draws || rows != draws {
+				m.t.Fatalf("chunk %+v behind %d rows and %d draws follows another, with %d steps in flight", c, rows, draws, len(m.flights))
 			}
+			length += m.left[c.Follows].count
+			slack = len(m.left[c.Follows].draws) - 1
 		}
-		if c.Rows < 1 || c.Start+c.Rows > length || c.Sample != (c.Start+c.Rows == length) {
+		if c.Slack != slack || len(q.Blocks())*blockSize < c.Start+c.Slack+c.Rows {
+			m.t.Fatalf("chunk %+v, want a slack of %d; it has %d blocks", c, slack, len(q.Blocks()))
+		}
+		if c.Drafts() > 0 && (m.left[c.Drafted].sequence != q || len(m.left[c.Drafted].drafts) < c.Drafts() || q.Single) {
+			m.t.Fatalf("the drafts of chunk %+v are another's, or too many", c)
+		}
+		known := start + c.Rows - c.Drafts()
+		if c.Rows-c.Drafts() < 1 || known > length || (c.Draws > 0) != (known == length) {
 			m.t.Fatalf("chunk %+v of %d tokens", c, length)
 		}
-		if limits.ChunkTokens > 0 && c.Rows > limits.ChunkTokens {
+		if c.Draws > 0 && length-q.prompt+c.Draws > q.MaxTokens || c.Draws > limits.Draws {
+			m.t.Fatalf("chunk %+v behind %d tokens of %d", c, length-q.prompt, q.MaxTokens)
+		}
+		if limits.ChunkTokens > 0 && c.Rows > max(limits.ChunkTokens, c.Draws) {
 			m.t.Fatalf("chunk of %d rows, the limit is %d", c.Rows, limits.ChunkTokens)
 		}
-		rows, outputs = rows+c.Rows, outputs+c.Outputs
-		if c.Sample {
-			samples++
-		}
+		rows, outputs, draws, drawing = rows+c.Rows, outputs+c.Outputs, draws+c.Draws, drawing+min(c.Draws, 1)
 	}
-	if rows != plan.Rows || outputs != plan.Outputs || samples != plan.Samples {
-		m.t.Fatalf("plan says %d rows, %d outputs, %d samples; its chunks come to %d, %d, %d", plan.Rows, plan.Outputs, plan.Samples, rows, outputs, samples)
+	if rows != plan.Rows || outputs != plan.Outputs || draws != plan.Draws || drawing != plan.Drawing {
+		m.t.Fatalf("plan says %d rows, %d outputs, %d draws of %d chunks; its chunks come to %d, %d, %d of %d",
+			plan.Rows, plan.Outputs, plan.Draws, plan.Drawing, rows, outputs, draws, drawing)
 	}
 	if rows > limits.BatchTokens || outputs > limits.Outputs || len(plan.Chunks) > limits.Sequences {
 		m.t.Fatalf("plan of %d rows, %d outputs, %d sequences is over the limits %+v", rows, outputs, len(plan.Chunks), limits)
 	}
+}
 
+// compute does what a device does with a plan.
+func (m *machine) compute(plan *Plan) Results {
+	m.t.Helper()
 	slot := func(q *Sequence, t int) *int32 { return &m.memory[int(q.Blocks()[t/blockSize])*blockSize+t%blockSize] }
 	for _, c := range plan.Chunks { // writes come first, as on a device where each row is of another thread
-		for t := c.Start; t < c.Start+c.Rows; t++ {
+		for t := m.start(c); t < m.start(c)+c.Rows; t++ {
 			*slot(c.Sequence, t) = m.tokens(c)[t]
 		}
 	}
-	var results Results
+	var all []left
 	for _, c := range plan.Chunks {
-		read := make([]int32, c.Start+c.Rows)
+		read := make([]int32, m.start(c)+c.Rows)
 		for t := range read {
 			read[t] = *slot(c.Sequence, t)
 		}
 		if want := m.tokens(c); !slices.Equal(read, want) {
 			m.t.Fatalf("the cache holds %v, want %v", read, want)
 		}
-		if c.Sample && c.Sequence == m.silent {
-			results.Tokens = append(results.Tokens, -1)
-		} else if c.Sample && len(m.states) > 0 {
-			results.Tokens = append(results.Tokens, m.states[c.Sequence.Slot()].next())
-		} else if c.Sample {
-			results.Tokens = append(results.Tokens, continuation(read))
+		if c.Draws > 0 {
+			all = append(all, m.draw(c, read))
+		}
+	}
+	m.left = all
+	var results Results
+	for _, l := range all {
+		results.Tokens = append(results.Tokens, l.draws...)
+		if m.s.limits.Draws > 1 {
+			results.Counts = append(results.Counts, int32(l.count))
 		}
 	}
 	return results
-}
-
-// tokens is all that a chunk may see.
-func (m *machine) tokens(c Chunk) []int32 {
-	if c.Follows < 0 {
-		return c.Sequence.Tokens[:c.Start+c.Rows]
-	}
-	return append(slices.Clone(c.Sequence.Tokens), m.flights[len(m.flights)-1].results.Tokens[c.Follows])
-}
-
-// advance takes the states of a plan's sequences over its rows, and returns whose slots they are. A sequence that starts does not read what its
-// slot holds.
-func (m *machine) advance(plan *Plan) map[int32]*Sequence {
-	m.t.Helper()
-	slots := map[int32]*Sequence{}
-	for _, c := range plan.Chunks {
-		id := c.Sequence.Slot()
-		if len(m.states) == 0 {
-			if id >= 0 {
-				m.t.Fatalf("slot %d of none", id)
-			}
-			continue
-		}
-		if id < 0 || int(id) >= len(m.states) || slots[id] != nil {
-			m.t.Fatalf("slot %d of %d, shared %v", id, len(m.states), slots[id] != nil)
-		}
-		slots[id] = c.Sequence
-		for _, f := range m.flights {
-			if q := f.slots[id]; q != nil && q != c.Sequence {
-				m.t.Fatalf("slot %d was given away while a step used it", id)
-			}
-		}
-		s := m.states[id]
-		if c.Start == 0 {
-			s = start
-		}
-		if s.length != c.Start {
-			m.t.Fatalf("chunk %+v starts at %d, and its slot holds %d tokens", c, c.Start, s.length)
-		}
-		for _, token := range m.tokens(c)[c.Start:] {
-			s = s.after(token)
-		}
-		m.states[id] = s
-	}
-	return slots
 }
 
 func (m *machine) balance() {

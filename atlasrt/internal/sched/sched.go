@@ -3,10 +3,15 @@
 // Batching is continuous (Yu et al. 2022, Orca). Every step takes the next token of each running sequence, and fills the rest of its budget
 // of rows with chunks of prompts, so that prefill and decode share one ragged batch. Requests start in the order in which they came. Where
 // the cache runs out, the youngest running sequence is preempted: it gives up what it holds and waits at the head of the queue, to compute its
-// tokens again later; the tokens that it sampled stay. So the oldest sequence always advances, and every request ends.
+// tokens again later; the tokens that were drawn stay. So the oldest sequence always advances, and every request ends.
 //
-// A second step can be planned while one is in flight. How many rows it has follows from counts; where it needs a token that is still
-// being sampled, the plan says which sample it is (Chunk.Follows). A sequence that turns out to have ended is then computed once for nothing.
+// A step draws the next token of a sequence, and may draw more: behind the sequence's last token it computes drafts, guesses of the tokens to
+// come, and draws one token from each row. A draw counts if every draft before it turned out to be right, so that between one and all of them
+// count. The rows of wrong drafts are void, and computed again with the right tokens.
+//
+// A second step can be planned while one is in flight. Where it continues a sequence whose count is not known yet, the plan says which chunk it
+// follows (Chunk.Follows): the device finds out where it starts. Blocks are reserved for as many tokens as may count. A sequence that turns
+// out to have ended is then computed once for nothing.
 //
 // There is no clock, goroutine or device here. One goroutine at a time may use a Scheduler.
 package sched
@@ -22,11 +27,12 @@ import (
 
 // Limits bound a step and the queue.
 type Limits struct {
-	BatchTokens   int // rows of a step; at least Sequences
+	BatchTokens   int // rows of a step; at least Sequences·Draws
 	Sequences     int // sequences that run at the same time
-	Outputs       int // rows of a step whose logits are wanted; at least Sequences
+	Draws         int // tokens that a step may draw of one sequence: the next one, and one behind each draft; at least 1
+	Outputs       int // rows of a step whose logits are wanted; at least Sequences·Draws
 	Context       int // tokens of a prompt and its answer together
-	ChunkTokens   int // rows of one sequence in a step; 0: only BatchTokens bounds them
+	ChunkTokens   int // rows of one prompt in a step; 0: only BatchTokens bounds them
 	Waiting       int // sequences that may wait
 	WaitingTokens int // prompt tokens that may wait; one sequence may always wait alone
 }
@@ -54,33 +60,6 @@ func (e *TooLong) Error() string {
 // ErrNoToken is the error of a sequence whose logits leave nothing to sample.
 var ErrNoToken = errors.New("the model's logits are not finite or leave no token to sample")
 
-// Chunk is what a step computes of one sequence: Rows tokens from Start on.
-type Chunk struct {
-	Sequence    *Sequence // whose tokens they are
-	Start, Rows int
-	Outputs     int  // how many of its last rows need logits: 0, 1 or Rows
-	Sample      bool // the last row is the sequence's last token: the next token is sampled from its logits
-	Follows     int  // the one row's token is sample number Follows of the step in flight; -1: the token is known
-	Surplus     bool // set by Done: the sequence had already ended, so that the result is dropped
-}
-
-// Plan is one step. It has at most one chunk of each sequence. It is valid until Next is called after its Done.
-type Plan struct {
-	Chunks                 []Chunk // decode rows first, then chunks of prompts
-	Rows, Outputs, Samples int     // sums over Chunks
-
-	waits bool // its logits are read before the next step is planned
-}
-
-// Decode tells whether every chunk is one row that samples: no chunk belongs to a prompt of several rows.
-func (p *Plan) Decode() bool { return len(p.Chunks) > 0 && p.Rows == p.Samples }
-
-// Results is what a step gave.
-type Results struct {
-	Tokens []int32 // one for each chunk that samples, in order; negative where there was nothing to sample
-	Err    error   // the whole step failed
-}
-
 // Counts are totals since the start.
 type Counts struct {
 	Preemptions                 uint64 // times that a running sequence gave up what it held
@@ -107,7 +86,8 @@ type Scheduler struct {
 
 // New makes a scheduler over c.
 func New(limits Limits, c *cache.Cache) *Scheduler {
-	if limits.Sequences < 1 || limits.BatchTokens < limits.Sequences || limits.Outputs < limits.Sequences || limits.ChunkTokens < 0 {
+	least := limits.Sequences * limits.Draws
+	if limits.Sequences < 1 || limits.Draws < 1 || limits.BatchTokens < least || limits.Outputs < least || limits.ChunkTokens < 0 {
 		panic(fmt.Sprintf("BUG: limits %+v of a scheduler", limits))
 	}
 	return &Scheduler{limits: limits, cache: c, stuckAt: -1}
@@ -181,14 +161,16 @@ func (s *Scheduler) Next() *Plan {
 	s.prefill()
 	s.admit()
 	if len(s.plan.Chunks) > 0 {
-		sample := 0
-		for _, c := range s.plan.Chunks {
-			c.Sequence.leave(c, sample)
-			if c.Sample {
-				sample++
+		s.planned++
+		number := 0
+		for i := range s.plan.Chunks {
+			c := &s.plan.Chunks[i]
+			c.Sequence.leave(c)
+			if c.Draws > 0 {
+				c.Sequence.drew, c.Sequence.number = s.planned, number
+				number++
 			}
 		}
-		s.planned++
 		s.cache.Begin()
 	}
 	return s.plan
@@ -204,31 +186,52 @@ func (s *Scheduler) Done(plan *Plan, results Results) {
 	}
 	s.done++
 	s.cache.End()
-	sampled := 0
-	for i, c := range plan.Chunks {
+	drawn, number := 0, 0
+	for i := range plan.Chunks {
+		c := &plan.Chunks[i]
 		q := c.Sequence
 		q.land(c)
-		token := int32(-1)
-		if c.Sample && results.Err == nil {
-			token = results.Tokens[sampled]
-			sampled++
+		var tokens []int32
+		count := 0
+		if c.Draws > 0 && results.Err == nil {
+			if count = 1; results.Counts != nil {
+				count = int(results.Counts[number])
+			}
+			tokens = results.Tokens[drawn : drawn+c.Draws]
+			drawn, number = drawn+c.Draws, number+1
 		}
 		switch {
 		case q.finish != Unfinished:
-			plan.Chunks[i].Surplus = true
+			c.Surplus = true
 		case results.Err != nil:
 			s.end(q, Failed, results.Err)
+		case count < min(c.Draws, 1) || count > c.Draws:
+			s.end(q, Failed, fmt.Errorf("the device says that %d of %d draws count", count, c.Draws))
 		default:
-			s.cache.Commit(q.blocks, q.Tokens[:c.Start+c.Rows])
-			if !c.Sample {
-				continue
-			}
-			if token < 0 {
-				s.end(q, Failed, ErrNoToken)
-			} else if finish := q.append(token); finish != Unfinished {
-				s.end(q, finish, nil)
-			}
+			s.book(q, c, tokens[:count])
 		}
+	}
+}
+
+// book appends the tokens that count, up to one that ends the sequence, and commits the rows that led to them.
+func (s *Scheduler) book(q *Sequence, c *Chunk, tokens []int32) {
+	start := q.blocks.Committed()
+	finish, err := Unfinished, error(nil)
+	for _, token := range tokens {
+		if token < 0 {
+			finish, err = Failed, ErrNoToken
+		} else {
+			finish = q.append(token)
+			c.Counted++
+		}
+		if finish != Unfinished {
+			break
+		}
+	}
+	q.accepted = max(c.Counted-1, 0)
+	s.cache.Commit(q.blocks, q.Tokens[:start+c.Rows-c.Drafts()+q.accepted])
+	if finish != Unfinished {
+		s.end(q, finish, err)
 	}
 }
 
@@ -241,7 +244,7 @@ func (s *Scheduler) Waiting() (sequences, tokens int) { return len(s.waiting), s
 // Counts are totals since the start.
 func (s *Scheduler) Counts() Counts { return s.counts }
 
-// extend plans the next token of every sequence that decodes, the oldest first. Where blocks run out it preempts the youngest. It reports
+// extend plans the next tokens of every sequence that decodes, the oldest first. Where blocks run out it preempts the youngest. It reports
 // false where it would have to preempt while a step is in flight, which uses the blocks: then nothing is planned.
 func (s *Scheduler) extend() bool {
 	for i := 0; i < len(s.running); i++ {
@@ -249,7 +252,8 @@ func (s *Scheduler) extend() bool {
 		if q.remaining() != 1 || q.full() {
 			continue
 		}
-		for !s.cache.Reserve(q.blocks, q.length()) {
+		rows := s.draws(q)
+		for !s.cache.Reserve(q.blocks, q.computed()+q.slack+rows) {
 			if s.flying() {
 				return false
 			}
@@ -258,18 +262,35 @@ func (s *Scheduler) extend() bool {
 				return true // q was the youngest and has been preempted
 			}
 		}
-		s.schedule(q, 1)
+		s.schedule(q, rows)
 	}
 	return true
+}
+
+// draws is how many tokens a step draws of q, whose last token alone is to be computed. There are drafts behind it if the step before drew of
+// q as well. No draw is made that would be more than MaxTokens.
+func (s *Scheduler) draws(q *Sequence) int {
+	if q.Single || q.drew == 0 || q.drew != s.planned {
+		return 1
+	}
+	return min(s.limits.Draws, q.MaxTokens-q.generated())
 }
 
 // prefill plans chunks of the running sequences that have several tokens to compute. Their blocks were reserved when they started.
 func (s *Scheduler) prefill() {
 	for _, q := range s.running {
 		if q.remaining() > 1 {
-			s.schedule(q, q.remaining())
+			s.schedule(q, s.chunk(q))
 		}
 	}
+}
+
+// chunk is how many rows of a prompt a step may have.
+func (s *Scheduler) chunk(q *Sequence) int {
+	if s.limits.ChunkTokens > 0 {
+		return min(q.remaining(), s.limits.ChunkTokens)
+	}
+	return q.remaining()
 }
 
 // admit starts waiting sequences in order, as long as the cache has a slot and blocks for all tokens of the next one, and one more block for
@@ -308,7 +329,7 @@ func (s *Scheduler) admit() {
 				s.counts.PrefixRecomputed += uint64(recompute)
 			}
 		}
-		s.schedule(q, q.remaining())
+		s.schedule(q, s.chunk(q))
 	}
 }
 
@@ -316,39 +337,37 @@ func (s *Scheduler) admit() {
 // room for the longest context in every sequence would be wasted.
 const roomTokens = 4096
 
-// schedule plans up to so many rows of q, as far as the step's budgets of rows and of logits allow.
+// schedule plans up to so many rows of q, as far as the step's budgets of rows and of logits allow. Rows behind its last token are drafts.
 func (s *Scheduler) schedule(q *Sequence, rows int) {
 	start := q.computed()
+	last := q.length() - 1
 	rows = min(rows, s.limits.BatchTokens-s.plan.Rows)
-	if s.limits.ChunkTokens > 0 {
-		rows = min(rows, s.limits.ChunkTokens)
-	}
-	outputs := s.limits.Outputs - s.plan.Outputs
-	if q.scoring() {
+	if outputs := s.limits.Outputs - s.plan.Outputs; q.scoring() {
 		rows = min(rows, outputs)
-	} else if outputs == 0 && start+rows == q.length() {
-		rows--
+	} else {
+		rows = min(rows, last-start+outputs)
 	}
 	if rows <= 0 {
 		return
 	}
-	c := Chunk{Sequence: q, Start: start, Rows: rows, Sample: start+rows == q.length(), Follows: -1}
-	if q.pending {
-		c.Follows = q.sample
+	c := Chunk{Sequence: q, Start: start, Rows: rows, Draws: max(start+rows-last, 0), Follows: -1, Slack: q.slack, Drafted: -1, Accepted: q.accepted}
+	if q.pending > 0 {
+		c.Follows, c.Accepted = q.number, 0
 	}
-	switch {
-	case q.scoring():
+	if c.Draws > 1 {
+		c.Drafted = q.number
+	}
+	if c.Outputs = c.Draws; q.scoring() {
 		c.Outputs = rows
-	case c.Sample:
-		c.Outputs = 1
 	}
-	if c.Sample {
-		s.plan.Samples++
+	if c.Draws > 0 {
+		s.plan.Drawing++
 	}
 	s.plan.Chunks = append(s.plan.Chunks, c)
 	s.plan.Rows += rows
 	s.plan.Outputs += c.Outputs
-	s.plan.waits = s.plan.waits || c.Sample && q.Waits || q.scoring()
+	s.plan.Draws += c.Draws
+	s.plan.waits = s.plan.waits || c.Draws > 0 && q.Waits || q.scoring()
 }
 
 // preempt moves the youngest running sequence to the head of the queue.
@@ -356,6 +375,7 @@ func (s *Scheduler) preempt() {
 	last := len(s.running) - 1
 	q := s.running[last]
 	s.running = s.running[:last]
+	q.accepted = 0
 	s.cache.Release(q.blocks)
 	s.waiting = slices.Insert(s.waiting, 0, q)
 	s.tokens += len(q.Tokens)

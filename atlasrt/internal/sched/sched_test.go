@@ -201,7 +201,7 @@ func TestScoredPromptGivesEveryRow(t *testing.T) {
 				}
 				rows += c.Rows
 			}
-			if c.Sample {
+			if c.Draws > 0 {
 				results.Tokens = append(results.Tokens, continuation(c.Sequence.Tokens))
 			}
 		}
@@ -227,15 +227,30 @@ func TestCachedPrefixIsCounted(t *testing.T) {
 	}
 }
 
-// Random requests, sizes, cancels and limits, with states and without: every request ends, tokens are those it gives alone, blocks and slots
-// balance, and requests start in order.
+// Random requests, sizes, cancels and limits, with states and drafts and without: every request ends, tokens are those it gives alone, blocks
+// and slots balance, and requests start in order. Drafts are right or wrong in every way.
 func TestRandom(t *testing.T) {
+	counts, cut := map[count]int{}, 0
+	defer func() {
+		for draws := 2; draws <= 4; draws++ {
+			for n := 1; n <= draws; n++ {
+				for _, follows := range []bool{false, true} {
+					if counts[count{draws, n, follows}] == 0 {
+						t.Errorf("it never came about that %d of %d draws counted, for a chunk that follows %v", n, draws, follows)
+					}
+				}
+			}
+		}
+		if cut == 0 {
+			t.Error("no sequence ended among the draws that count")
+		}
+	}()
 	for seed := range uint64(150) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			r := rand.New(rand.NewPCG(seed, 2))
-			limits := Limits{Sequences: 1 + r.IntN(8)}
-			limits.BatchTokens = limits.Sequences + r.IntN(40)
-			limits.Outputs = limits.Sequences + r.IntN(4)
+			limits := Limits{Sequences: 1 + r.IntN(8), Draws: 1 + int(seed/2%4)}
+			limits.BatchTokens = limits.Sequences*limits.Draws + r.IntN(40)
+			limits.Outputs = limits.Sequences*limits.Draws + r.IntN(4)
 			limits.ChunkTokens = r.IntN(3) * r.IntN(5)
 			slots := 0
 			if seed%3 == 0 {
@@ -256,7 +271,7 @@ func TestRandom(t *testing.T) {
 				}
 				for step < 100 && r.IntN(2) == 0 {
 					prompt := append(slices.Clone(common[:r.IntN(17)]), random(r, 1+r.IntN(20), 50)...)
-					q := &Sequence{Tokens: slices.Clone(prompt), MaxTokens: 1 + r.IntN(30), End: []int32{3, 17}, Score: r.IntN(6) == 0, Waits: r.IntN(9) == 0}
+					q := &Sequence{Tokens: slices.Clone(prompt), MaxTokens: 1 + r.IntN(30), End: []int32{3, 17}, Score: r.IntN(6) == 0, Waits: r.IntN(9) == 0, Single: r.IntN(9) == 0}
 					var tooLong *TooLong
 					if err := m.s.Add(q); errors.As(err, &tooLong) {
 						continue
@@ -291,6 +306,10 @@ func TestRandom(t *testing.T) {
 				}
 			}
 			m.run()
+			for c, n := range m.counts {
+				counts[c] += n
+			}
+			cut += m.cut
 			for i, j := range jobs {
 				want, finish := alone(j.prompt, j.q.MaxTokens, j.q.End)
 				switch got, err := j.q.Finish(); {
