@@ -56,15 +56,16 @@ type Resolve struct {
 	_       int32
 }
 
-// Advance moves sequences to where they start once the step before has counted its draws. Sequences are ragged rows as in PagedAttention. Of
-// those that follow no chunk, Follows[s] < 0, all stays as it is, and where Follows[s] is not below Chunks as well. The others were queued as
-// if one draw of chunk Follows[s] counted, so that they start n = Counts[Follows[s]]-1 tokens further on:
+// Advance moves sequences to where they start once the step before has counted its draws. There are Seqs sequences, ragged as in
+// PagedAttention: s has rows Starts[s] to Starts[s+1]-1, and its blocks in a row of Tables, which has room for MaxBlocks. Where Follows[s] is
+// negative, or not below Chunks, all stays as it is. Another one was queued as if one draw of chunk Follows[s] counted, so that it starts
+// n = Counts[Follows[s]]-1 tokens further on:
 //
 //	Lengths[s] += n,  Accepted[s] = n
 //	Positions[r] += n,  Slots[r] = Tables[s,p/BlockSize]·BlockSize + p%BlockSize with p = Positions[r]	for their rows r
 //	DrawPositions[r] += n
 //
-// A token is drawn from each of their rows, and the draws have the numbers of the rows. Accepted is what Recurrent calls so.
+// A token is drawn from each of their rows, and these draws, of Draws in all, have the numbers of the rows. Accepted is what Recurrent calls so.
 type Advance struct {
 	Positions     Ptr   `atlas:"inout i32 [Rows]"`
 	Slots         Ptr   `atlas:"inout i32 [Rows]"`

@@ -21,6 +21,6 @@ type Drafting struct {
 	Starts op.Ptr        // i32 [Chunks+1]: chunk n has draws Starts[n] to Starts[n+1]-1. The rows of all but the first are drafts
 	Counts op.Ptr        // i32 [Chunks], to be written: how many draws of a chunk count, from 1 on. One does where all drafts before it were drawn
 	Next   op.Ptr        // i32 [Chunks,Most], to be written: the last draw that counts, and Most-1 drafts of what comes behind it
-	Chunks int32
-	Most   int32 // tokens that a step draws of one sequence at most
+	Chunks int32         // those that a token was drawn of
+	Most   int32         // tokens that a step draws of one sequence at most
 }
