@@ -18,6 +18,8 @@ var _ bundle.Set = (*Set)(nil)
 // Kernels are the entry points of the image, in the order that New takes them. The constants are their places.
 var Kernels = [...]bundle.Kernel{
 	{Name: "atlas_advance"},
+	{Name: "atlas_causal_conv_rows_0"},
+	{Name: "atlas_causal_conv_rows_1"},
 	{Name: "atlas_causal_conv_4"},
 	{Name: "atlas_causal_conv_8"},
 	{Name: "atlas_convert"},
@@ -97,6 +99,7 @@ var Kernels = [...]bundle.Kernel{
 	{Name: "atlas_expert_up_q6_k", MostBlocks: 96},
 	{Name: "atlas_fill"},
 	{Name: "atlas_gated_add"},
+	{Name: "atlas_gated_norm_quads"},
 	{Name: "atlas_gated_norm_128"},
 	{Name: "atlas_gated_norm_512"},
 	{Name: "atlas_linear_bf16_8"},
@@ -236,6 +239,8 @@ var Kernels = [...]bundle.Kernel{
 const (
 	_ = iota - 1
 	kernelAdvance
+	kernelCausalConvRows_0
+	kernelCausalConvRows_1
 	kernelCausalConv_4
 	kernelCausalConv_8
 	kernelConvert
@@ -315,6 +320,7 @@ const (
 	kernelExpertUpQ6K
 	kernelFill
 	kernelGatedAdd
+	kernelGatedNormQuads
 	kernelGatedNorm_128
 	kernelGatedNorm_512
 	kernelLinearBf16_8
@@ -475,6 +481,8 @@ func (s *Set) Advance(q op.Stream, a op.Advance) {
 // CausalConv: kernels/lib/cuda/recurrent.toml.
 func (s *Set) CausalConv(q op.Stream, a op.CausalConv) {
 	switch {
+	case a.Width <= 4 && int64(a.Channels)%4 == 0 && int64(a.InPitch)%4 == 0 && a.Rows >= 16 && int64(a.Rows) > 4*int64(a.Seqs):
+		s.launchCausalConvRows(q, a)
 	case a.Width <= 4:
 		s.launchCausalConv_4(q, a)
 	default:
@@ -720,6 +728,8 @@ func (s *Set) GatedLinear(q op.Stream, a op.GatedLinear) bool {
 // GatedNorm: kernels/lib/cuda/recurrent.toml.
 func (s *Set) GatedNorm(q op.Stream, a op.GatedNorm) {
 	switch {
+	case a.HeadDim == 128 && int64(a.ZPitch)%4 == 0:
+		s.launchGatedNormQuads(q, a)
 	case a.HeadDim <= 128:
 		s.launchGatedNorm_128(q, a)
 	default:
@@ -1126,6 +1136,18 @@ func (s *Set) launchAdvance(q op.Stream, a op.Advance) {
 	if g := (op.Grid{X: uint32(a.Seqs), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Advance)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[kernelAdvance], g)
+	}
+}
+
+// launchCausalConvRows: kernels/lib/cuda/recurrent.toml.
+func (s *Set) launchCausalConvRows(q op.Stream, a op.CausalConv) {
+	if g := (op.Grid{X: uint32((int64(a.Channels) + 511) / 512), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*op.CausalConv)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[kernelCausalConvRows_0], g)
+	}
+	if g := (op.Grid{X: uint32((int64(a.Channels) + 511) / 512), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*op.CausalConv)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[kernelCausalConvRows_1], g)
 	}
 }
 
@@ -1668,6 +1690,14 @@ func (s *Set) launchGatedAdd(q op.Stream, a op.GatedAdd) {
 	if g := (op.Grid{X: uint32((int64(a.Cols) + 2047) / 2048), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.GatedAdd)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[kernelGatedAdd], g)
+	}
+}
+
+// launchGatedNormQuads: kernels/lib/cuda/recurrent.toml.
+func (s *Set) launchGatedNormQuads(q op.Stream, a op.GatedNorm) {
+	if g := (op.Grid{X: uint32(a.Rows), Y: uint32((int64(a.Heads) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*op.GatedNorm)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[kernelGatedNormQuads], g)
 	}
 }
 

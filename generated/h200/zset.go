@@ -19,10 +19,20 @@ var _ bundle.Set = (*Set)(nil)
 // Kernels are the entry points of the image, in the order that New takes them. The constants are their places.
 var Kernels = [...]bundle.Kernel{
 	{Name: "atlas_advance"},
+	{Name: "atlas_causal_conv_rows_0"},
+	{Name: "atlas_causal_conv_rows_1"},
 	{Name: "atlas_causal_conv_4"},
 	{Name: "atlas_causal_conv_8"},
 	{Name: "atlas_convert"},
 	{Name: "atlas_copy"},
+	{Name: "atlas_delta_net_128_2"},
+	{Name: "atlas_delta_net_128_3"},
+	{Name: "atlas_delta_net_128_4"},
+	{Name: "atlas_delta_net_128_many"},
+	{Name: "atlas_delta_net_32_2"},
+	{Name: "atlas_delta_chunks_128_0"},
+	{Name: "atlas_delta_chunks_128_1"},
+	{Name: "atlas_delta_chunks_128_2"},
 	{Name: "atlas_delta_rule_128"},
 	{Name: "atlas_delta_rule_256"},
 	{Name: "atlas_embedding_bf16"},
@@ -116,6 +126,7 @@ var Kernels = [...]bundle.Kernel{
 	{Name: "atlas_expert_down_f8block_wide_1"},
 	{Name: "atlas_expert_down_f8block_team_4", MostBlocks: 132},
 	{Name: "atlas_expert_down_f8block_one", MostBlocks: 132},
+	{Name: "atlas_expert_down_f8block_one_of_12", MostBlocks: 132},
 	{Name: "atlas_expert_down_f8block_tiles_0"},
 	{Name: "atlas_expert_down_f8block_tiles_1"},
 	{Name: "atlas_expert_down_f8block_8_0"},
@@ -131,6 +142,7 @@ var Kernels = [...]bundle.Kernel{
 	{Name: "atlas_expert_down_nvfp4_wide_64_1"},
 	{Name: "atlas_expert_down_nvfp4_spread_4", MostBlocks: 132},
 	{Name: "atlas_expert_down_nvfp4_one", MostBlocks: 132},
+	{Name: "atlas_expert_down_nvfp4_one_of_12", MostBlocks: 132},
 	{Name: "atlas_expert_down_nvfp4_few_4", MostBlocks: 132},
 	{Name: "atlas_expert_down_nvfp4_tiles_0"},
 	{Name: "atlas_expert_down_nvfp4_tiles_1"},
@@ -187,6 +199,7 @@ var Kernels = [...]bundle.Kernel{
 	{Name: "atlas_expert_down_f8block_tiles_16_add_1"},
 	{Name: "atlas_expert_down_f8block_team_4_add", MostBlocks: 132},
 	{Name: "atlas_expert_down_f8block_one_add", MostBlocks: 132},
+	{Name: "atlas_expert_down_f8block_one_of_12_add", MostBlocks: 132},
 	{Name: "atlas_expert_down_f8block_tiles_add_0"},
 	{Name: "atlas_expert_down_f8block_tiles_add_1"},
 	{Name: "atlas_expert_down_nvfp4_held_add"},
@@ -194,6 +207,7 @@ var Kernels = [...]bundle.Kernel{
 	{Name: "atlas_expert_down_nvfp4_tiles_16_add_1"},
 	{Name: "atlas_expert_down_nvfp4_spread_4_add", MostBlocks: 132},
 	{Name: "atlas_expert_down_nvfp4_one_add", MostBlocks: 132},
+	{Name: "atlas_expert_down_nvfp4_one_of_12_add", MostBlocks: 132},
 	{Name: "atlas_expert_down_nvfp4_few_4_add", MostBlocks: 132},
 	{Name: "atlas_expert_down_nvfp4_tiles_add_0"},
 	{Name: "atlas_expert_down_nvfp4_tiles_add_1"},
@@ -344,6 +358,7 @@ var Kernels = [...]bundle.Kernel{
 	{Name: "atlas_gated_linear_q6_k_1", MostBlocks: 264},
 	{Name: "atlas_gated_linear_q6_k_4", MostBlocks: 132},
 	{Name: "atlas_gated_linear_q6_k_8", MostBlocks: 132},
+	{Name: "atlas_gated_norm_quads"},
 	{Name: "atlas_gated_norm_128"},
 	{Name: "atlas_gated_norm_512"},
 	{Name: "atlas_linear_bf16_split_16_large", MostBlocks: 132},
@@ -963,12 +978,14 @@ var Kernels = [...]bundle.Kernel{
 	{Name: "atlas_norm_linear_q6_k_1", MostBlocks: 264},
 	{Name: "atlas_norm_linear_q6_k_4", MostBlocks: 132},
 	{Name: "atlas_norm_route_row"},
+	{Name: "atlas_norm_route_row_of_256"},
 	{Name: "atlas_norm_route_1"},
 	{Name: "atlas_norm_route_8"},
 	{Name: "atlas_norm_route_16"},
 	{Name: "atlas_norm_route_up_q4_0_1"},
 	{Name: "atlas_norm_route_up_q4_1_1"},
 	{Name: "atlas_norm_route_up_nvfp4_1"},
+	{Name: "atlas_norm_route_up_nvfp4_1_of_256"},
 	{Name: "atlas_pack_bf16"},
 	{Name: "atlas_pack_q8_0"},
 	{Name: "atlas_pack_q4_0"},
@@ -1053,6 +1070,11 @@ var Kernels = [...]bundle.Kernel{
 	{Name: "atlas_route_128_1"},
 	{Name: "atlas_route_0"},
 	{Name: "atlas_route_1"},
+	{Name: "atlas_route_one_of_256"},
+	{Name: "atlas_route_8_of_256"},
+	{Name: "atlas_route_of_256_0"},
+	{Name: "atlas_route_of_256_1"},
+	{Name: "atlas_route_one_of_512"},
 	{Name: "atlas_route_32_of_512"},
 	{Name: "atlas_route_of_512_0"},
 	{Name: "atlas_route_of_512_1"},
@@ -1073,10 +1095,20 @@ var Kernels = [...]bundle.Kernel{
 const (
 	_ = iota - 1
 	kernelAdvance
+	kernelCausalConvRows_0
+	kernelCausalConvRows_1
 	kernelCausalConv_4
 	kernelCausalConv_8
 	kernelConvert
 	kernelCopy
+	kernelDeltaNet_128_2
+	kernelDeltaNet_128_3
+	kernelDeltaNet_128_4
+	kernelDeltaNet_128Many
+	kernelDeltaNet_32_2
+	kernelDeltaChunks_128_0
+	kernelDeltaChunks_128_1
+	kernelDeltaChunks_128_2
 	kernelDeltaRule_128
 	kernelDeltaRule_256
 	kernelEmbeddingBf16
@@ -1170,6 +1202,7 @@ const (
 	kernelExpertDownF8blockWide_1
 	kernelExpertDownF8blockTeam_4
 	kernelExpertDownF8blockOne
+	kernelExpertDownF8blockOneOf_12
 	kernelExpertDownF8blockTiles_0
 	kernelExpertDownF8blockTiles_1
 	kernelExpertDownF8block_8_0
@@ -1185,6 +1218,7 @@ const (
 	kernelExpertDownNvfp4Wide_64_1
 	kernelExpertDownNvfp4Spread_4
 	kernelExpertDownNvfp4One
+	kernelExpertDownNvfp4OneOf_12
 	kernelExpertDownNvfp4Few_4
 	kernelExpertDownNvfp4Tiles_0
 	kernelExpertDownNvfp4Tiles_1
@@ -1241,6 +1275,7 @@ const (
 	kernelExpertDownF8blockTiles_16Add_1
 	kernelExpertDownF8blockTeam_4Add
 	kernelExpertDownF8blockOneAdd
+	kernelExpertDownF8blockOneOf_12Add
 	kernelExpertDownF8blockTilesAdd_0
 	kernelExpertDownF8blockTilesAdd_1
 	kernelExpertDownNvfp4HeldAdd
@@ -1248,6 +1283,7 @@ const (
 	kernelExpertDownNvfp4Tiles_16Add_1
 	kernelExpertDownNvfp4Spread_4Add
 	kernelExpertDownNvfp4OneAdd
+	kernelExpertDownNvfp4OneOf_12Add
 	kernelExpertDownNvfp4Few_4Add
 	kernelExpertDownNvfp4TilesAdd_0
 	kernelExpertDownNvfp4TilesAdd_1
@@ -1398,6 +1434,7 @@ const (
 	kernelGatedLinearQ6K_1
 	kernelGatedLinearQ6K_4
 	kernelGatedLinearQ6K_8
+	kernelGatedNormQuads
 	kernelGatedNorm_128
 	kernelGatedNorm_512
 	kernelLinearBf16Split_16Large
@@ -2017,12 +2054,14 @@ const (
 	kernelNormLinearQ6K_1
 	kernelNormLinearQ6K_4
 	kernelNormRouteRow
+	kernelNormRouteRowOf_256
 	kernelNormRoute_1
 	kernelNormRoute_8
 	kernelNormRoute_16
 	kernelNormRouteUpQ4_0_1
 	kernelNormRouteUpQ4_1_1
 	kernelNormRouteUpNvfp4_1
+	kernelNormRouteUpNvfp4_1Of_256
 	kernelPackBf16
 	kernelPackQ8_0
 	kernelPackQ4_0
@@ -2107,6 +2146,11 @@ const (
 	kernelRoute_128_1
 	kernelRoute_0
 	kernelRoute_1
+	kernelRouteOneOf_256
+	kernelRoute_8Of_256
+	kernelRouteOf_256_0
+	kernelRouteOf_256_1
+	kernelRouteOneOf_512
 	kernelRoute_32Of_512
 	kernelRouteOf_512_0
 	kernelRouteOf_512_1
@@ -2148,6 +2192,8 @@ func (s *Set) Advance(q op.Stream, a op.Advance) {
 // CausalConv: kernels/lib/cuda/recurrent.toml.
 func (s *Set) CausalConv(q op.Stream, a op.CausalConv) {
 	switch {
+	case a.Width <= 4 && int64(a.Channels)%4 == 0 && int64(a.InPitch)%4 == 0 && a.Rows >= 16 && int64(a.Rows) > 4*int64(a.Seqs):
+		s.launchCausalConvRows(q, a)
 	case a.Width <= 4:
 		s.launchCausalConv_4(q, a)
 	default:
@@ -2165,14 +2211,31 @@ func (s *Set) Copy(q op.Stream, a op.Copy) {
 	s.launchCopy(q, a)
 }
 
-// DeltaNet: no kernel.
+// DeltaNet: kernels/h200/recurrent.toml.
 func (s *Set) DeltaNet(q op.Stream, a op.DeltaNet) bool {
-	return false
+	switch {
+	case !s.has.exact && a.Width == 4 && a.KeyDim == 128 && a.ValueDim == 128 && int64(a.ValueHeads) == 2*int64(a.KeyHeads) && int64(a.Rows) <= (1+int64(a.MaxDrafts))*int64(a.Seqs) && int64(a.Seqs)*int64(a.KeyHeads) <= 48:
+		s.launchDeltaNet_128_2(q, a)
+	case !s.has.exact && a.Width == 4 && a.KeyDim == 128 && a.ValueDim == 128 && int64(a.ValueHeads) == 3*int64(a.KeyHeads) && int64(a.Rows) <= (1+int64(a.MaxDrafts))*int64(a.Seqs) && int64(a.Seqs)*int64(a.KeyHeads) <= 48:
+		s.launchDeltaNet_128_3(q, a)
+	case !s.has.exact && a.Width == 4 && a.KeyDim == 128 && a.ValueDim == 128 && int64(a.ValueHeads) == 4*int64(a.KeyHeads) && int64(a.Rows) <= (1+int64(a.MaxDrafts))*int64(a.Seqs) && int64(a.Seqs)*int64(a.KeyHeads) <= 48:
+		s.launchDeltaNet_128_4(q, a)
+	case !s.has.exact && a.Width == 4 && a.KeyDim == 128 && a.ValueDim == 128 && int64(a.ValueHeads)%max(1, int64(a.KeyHeads)) == 0 && int64(a.Rows) <= (1+int64(a.MaxDrafts))*int64(a.Seqs):
+		s.launchDeltaNet_128Many(q, a)
+	case !s.has.exact && a.Width == 4 && a.KeyDim == 32 && a.ValueDim == 32 && int64(a.ValueHeads) == 2*int64(a.KeyHeads) && int64(a.Rows) <= (1+int64(a.MaxDrafts))*int64(a.Seqs):
+		s.launchDeltaNet_32_2(q, a)
+	default:
+		return false
+	}
+	return true
 }
 
-// DeltaRule: kernels/lib/cuda/recurrent.toml.
+// DeltaRule: kernels/h200/recurrent.toml,
+// kernels/lib/cuda/recurrent.toml.
 func (s *Set) DeltaRule(q op.Stream, a op.DeltaRule) {
 	switch {
+	case !s.has.exact && a.KeyDim == 128 && a.ValueDim == 128 && int64(a.ValueHeads) <= 4*int64(a.KeyHeads) && a.Rows >= 32:
+		s.launchDeltaChunks_128(q, a)
 	case a.KeyDim <= 128:
 		s.launchDeltaRule_128(q, a)
 	default:
@@ -2329,6 +2392,8 @@ func (s *Set) ExpertDown(q op.Stream, a op.ExpertDown) {
 			s.launchExpertDownF8blockTeam_4(q, a)
 		case a.Rows == 1 && a.TopK <= 8 && int64(a.W.Cols)%8 == 0 && int64(a.TopK)*((int64(a.W.Cols)+63)/64*128) <= 12288:
 			s.launchExpertDownF8blockOne(q, a)
+		case a.Rows == 1 && a.TopK <= 12 && int64(a.W.Cols)%8 == 0 && int64(a.TopK)*((int64(a.W.Cols)+63)/64*128) <= 24576:
+			s.launchExpertDownF8blockOneOf_12(q, a)
 		case int64(a.W.Cols)%8 == 0 && a.W.Count <= 512 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792:
 			s.launchExpertDownF8blockTiles(q, a)
 		case int64(a.Rows)*int64(a.TopK) <= 4*int64(a.W.Count) && min(int64(a.Rows)*int64(a.TopK), 4096)*4+min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/8)*12+128 <= 9984:
@@ -2350,6 +2415,8 @@ func (s *Set) ExpertDown(q op.Stream, a op.ExpertDown) {
 			s.launchExpertDownNvfp4Spread_4(q, a)
 		case a.Rows == 1 && a.TopK <= 8 && int64(a.W.Cols)%8 == 0 && int64(a.TopK)*((int64(a.W.Cols)+63)/64*128) <= 12288:
 			s.launchExpertDownNvfp4One(q, a)
+		case a.Rows == 1 && a.TopK <= 12 && int64(a.W.Cols)%8 == 0 && int64(a.TopK)*((int64(a.W.Cols)+63)/64*128) <= 24576:
+			s.launchExpertDownNvfp4OneOf_12(q, a)
 		case a.Rows <= 4 && a.TopK <= 8 && int64(a.W.Cols)%8 == 0 && int64(a.Rows)*int64(a.TopK)*((int64(a.W.Cols)+63)/64*128+16) <= 49664:
 			s.launchExpertDownNvfp4Few_4(q, a)
 		case int64(a.W.Cols)%8 == 0 && a.W.Count <= 512 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792:
@@ -2468,6 +2535,8 @@ func (s *Set) ExpertDownAdd(q op.Stream, a op.ExpertDownAdd) bool {
 			s.launchExpertDownF8blockTeam_4Add(q, a)
 		case a.Rows == 1 && a.TopK <= 8 && int64(a.W.Cols)%8 == 0 && int64(a.TopK)*((int64(a.W.Cols)+63)/64*128) <= 12288:
 			s.launchExpertDownF8blockOneAdd(q, a)
+		case a.Rows == 1 && a.TopK <= 12 && int64(a.W.Cols)%8 == 0 && int64(a.TopK)*((int64(a.W.Cols)+63)/64*128) <= 24576:
+			s.launchExpertDownF8blockOneOf_12Add(q, a)
 		case int64(a.W.Cols)%8 == 0 && a.W.Count <= 512 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792:
 			s.launchExpertDownF8blockTilesAdd(q, a)
 		default:
@@ -2483,6 +2552,8 @@ func (s *Set) ExpertDownAdd(q op.Stream, a op.ExpertDownAdd) bool {
 			s.launchExpertDownNvfp4Spread_4Add(q, a)
 		case a.Rows == 1 && a.TopK <= 8 && int64(a.W.Cols)%8 == 0 && int64(a.TopK)*((int64(a.W.Cols)+63)/64*128) <= 12288:
 			s.launchExpertDownNvfp4OneAdd(q, a)
+		case a.Rows == 1 && a.TopK <= 12 && int64(a.W.Cols)%8 == 0 && int64(a.TopK)*((int64(a.W.Cols)+63)/64*128) <= 24576:
+			s.launchExpertDownNvfp4OneOf_12Add(q, a)
 		case a.Rows <= 4 && a.TopK <= 8 && int64(a.W.Cols)%8 == 0 && int64(a.Rows)*int64(a.TopK)*((int64(a.W.Cols)+63)/64*128+16) <= 49664:
 			s.launchExpertDownNvfp4Few_4Add(q, a)
 		case int64(a.W.Cols)%8 == 0 && a.W.Count <= 512 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792:
@@ -2616,7 +2687,7 @@ func (s *Set) ExpertUp(q op.Stream, a op.ExpertUp) {
 			s.launchExpertUpBf16Wide_128(q, a)
 		case !s.has.exact && a.W.Count <= 1024 && int64(a.Rows)*int64(a.TopK) >= 6*int64(a.W.Count) && int64(a.W.Rows)%128 == 0:
 			s.launchExpertUpBf16Wide_64(q, a)
-		case a.Rows <= 1 && a.TopK <= 8 && int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 2048:
+		case a.Rows <= 1 && a.TopK <= 12 && int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 2048:
 			s.launchExpertUpBf16Few_1(q, a)
 		case int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Count <= 512 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792:
 			s.launchExpertUpBf16Tiles(q, a)
@@ -2635,7 +2706,7 @@ func (s *Set) ExpertUp(q op.Stream, a op.ExpertUp) {
 			s.launchExpertUpQ8_0Wide_128(q, a)
 		case !s.has.exact && a.W.Count <= 1024 && int64(a.Rows)*int64(a.TopK) >= 6*int64(a.W.Count) && (int64(a.Rows)*int64(a.TopK) > min(8*int64(a.W.Count), 1024) || a.W.Cols > 4096) && int64(a.W.Rows)%32 == 0:
 			s.launchExpertUpQ8_0Wide_64(q, a)
-		case a.Rows <= 1 && a.TopK <= 8 && int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 2048:
+		case a.Rows <= 1 && a.TopK <= 12 && int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 2048:
 			s.launchExpertUpQ8_0Few_1(q, a)
 		case int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Count <= 512 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792:
 			s.launchExpertUpQ8_0Tiles(q, a)
@@ -2654,7 +2725,7 @@ func (s *Set) ExpertUp(q op.Stream, a op.ExpertUp) {
 			s.launchExpertUpQ4_0Wide_128(q, a)
 		case !s.has.exact && a.W.Count <= 1024 && int64(a.Rows)*int64(a.TopK) >= 6*int64(a.W.Count) && (int64(a.Rows)*int64(a.TopK) > min(8*int64(a.W.Count), 1024) || a.W.Cols > 4096) && int64(a.W.Rows)%32 == 0:
 			s.launchExpertUpQ4_0Wide_64(q, a)
-		case a.Rows <= 1 && a.TopK <= 8 && int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 2048:
+		case a.Rows <= 1 && a.TopK <= 12 && int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 2048:
 			s.launchExpertUpQ4_0Few_1(q, a)
 		case int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Count <= 512 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792:
 			s.launchExpertUpQ4_0Tiles(q, a)
@@ -2673,7 +2744,7 @@ func (s *Set) ExpertUp(q op.Stream, a op.ExpertUp) {
 			s.launchExpertUpQ4_1Wide_128(q, a)
 		case !s.has.exact && a.W.Count <= 1024 && int64(a.Rows)*int64(a.TopK) >= 6*int64(a.W.Count) && (int64(a.Rows)*int64(a.TopK) > min(8*int64(a.W.Count), 1024) || a.W.Cols > 4096) && int64(a.W.Rows)%32 == 0:
 			s.launchExpertUpQ4_1Wide_64(q, a)
-		case a.Rows <= 1 && a.TopK <= 8 && int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 2048:
+		case a.Rows <= 1 && a.TopK <= 12 && int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 2048:
 			s.launchExpertUpQ4_1Few_1(q, a)
 		case int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Count <= 512 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792:
 			s.launchExpertUpQ4_1Tiles(q, a)
@@ -2692,7 +2763,7 @@ func (s *Set) ExpertUp(q op.Stream, a op.ExpertUp) {
 			s.launchExpertUpF8Wide_128(q, a)
 		case !s.has.exact && a.W.Count <= 1024 && int64(a.Rows)*int64(a.TopK) >= 6*int64(a.W.Count) && (int64(a.Rows)*int64(a.TopK) > min(8*int64(a.W.Count), 1024) || a.W.Cols > 4096) && int64(a.W.Rows)%32 == 0:
 			s.launchExpertUpF8Wide_64(q, a)
-		case a.Rows <= 1 && a.TopK <= 8 && int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 2048:
+		case a.Rows <= 1 && a.TopK <= 12 && int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 2048:
 			s.launchExpertUpF8Few_1(q, a)
 		case int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Count <= 512 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792:
 			s.launchExpertUpF8Tiles(q, a)
@@ -2713,7 +2784,7 @@ func (s *Set) ExpertUp(q op.Stream, a op.ExpertUp) {
 			s.launchExpertUpF8blockE4m3_64(q, a)
 		case !s.has.exact && a.W.Count <= 1024 && int64(a.Rows)*int64(a.TopK) >= 6*int64(a.W.Count) && (int64(a.Rows)*int64(a.TopK) > min(8*int64(a.W.Count), 1024) || a.W.Cols > 4096) && int64(a.W.Rows)%32 == 0:
 			s.launchExpertUpF8blockWide(q, a)
-		case a.Rows <= 1 && a.TopK <= 8 && int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 2048:
+		case a.Rows <= 1 && a.TopK <= 12 && int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 2048:
 			s.launchExpertUpF8blockFew_1(q, a)
 		case a.Rows <= 4 && a.TopK <= 8 && int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 2048:
 			s.launchExpertUpF8blockFew_4(q, a)
@@ -2738,7 +2809,7 @@ func (s *Set) ExpertUp(q op.Stream, a op.ExpertUp) {
 			s.launchExpertUpNvfp4Wide_64(q, a)
 		case !s.has.exact && a.Rows > 1 && a.Rows <= 4 && a.TopK <= 8 && int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 2048:
 			s.launchExpertUpNvfp4Spread_4(q, a)
-		case a.Rows <= 1 && a.TopK <= 8 && int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 2048:
+		case a.Rows <= 1 && a.TopK <= 12 && int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 2048:
 			s.launchExpertUpNvfp4Few_1(q, a)
 		case int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Count <= 512 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792:
 			s.launchExpertUpNvfp4Tiles(q, a)
@@ -2757,7 +2828,7 @@ func (s *Set) ExpertUp(q op.Stream, a op.ExpertUp) {
 			s.launchExpertUpQ6KWide_128(q, a)
 		case !s.has.exact && a.W.Count <= 1024 && int64(a.Rows)*int64(a.TopK) >= 6*int64(a.W.Count) && (int64(a.Rows)*int64(a.TopK) > min(8*int64(a.W.Count), 1024) || a.W.Cols > 4096) && int64(a.W.Rows)%32 == 0:
 			s.launchExpertUpQ6KWide_64(q, a)
-		case a.Rows <= 1 && a.TopK <= 8 && int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 2048:
+		case a.Rows <= 1 && a.TopK <= 12 && int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 2048:
 			s.launchExpertUpQ6KFew_1(q, a)
 		case int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Count <= 512 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792:
 			s.launchExpertUpQ6KTiles(q, a)
@@ -2922,6 +2993,8 @@ func (s *Set) GatedLinear(q op.Stream, a op.GatedLinear) bool {
 // GatedNorm: kernels/lib/cuda/recurrent.toml.
 func (s *Set) GatedNorm(q op.Stream, a op.GatedNorm) {
 	switch {
+	case a.HeadDim == 128 && int64(a.ZPitch)%4 == 0:
+		s.launchGatedNormQuads(q, a)
 	case a.HeadDim <= 128:
 		s.launchGatedNorm_128(q, a)
 	default:
@@ -4457,13 +4530,15 @@ func (s *Set) NormRoute(q op.Stream, a op.NormRoute) bool {
 	switch a.W.Scheme {
 	case op.SchemeBF16:
 		switch {
-		case !s.has.exact && a.Rows <= 1 && a.W.Rows <= 128 && int64(a.W.Rows)%16 == 0 && a.W.Cols <= 2048 && int64(a.W.Cols)%64 == 0:
+		case !s.has.exact && a.Shared == 0 && a.Rows <= 1 && a.W.Rows <= 128 && int64(a.W.Rows)%16 == 0 && a.W.Cols <= 2048 && int64(a.W.Cols)%64 == 0:
 			s.launchNormRouteRow(q, a)
-		case a.Rows <= 1 && a.W.Rows <= 128 && int64(a.W.Rows)%16 == 0 && a.W.Cols <= 2048 && int64(a.W.Cols)%64 == 0:
+		case !s.has.exact && a.Shared == 1 && a.Rows <= 1 && a.W.Rows <= 257 && int64(a.W.Rows)%16 == 1 && a.W.Cols <= 2048 && int64(a.W.Cols)%64 == 0:
+			s.launchNormRouteRowOf_256(q, a)
+		case a.Shared == 0 && a.Rows <= 1 && a.W.Rows <= 128 && int64(a.W.Rows)%16 == 0 && a.W.Cols <= 2048 && int64(a.W.Cols)%64 == 0:
 			s.launchNormRoute_1(q, a)
-		case !s.has.exact && a.Rows <= 8 && a.W.Rows <= 128 && int64(a.W.Rows)%16 == 0 && a.W.Cols <= 2048 && int64(a.W.Cols)%64 == 0:
+		case !s.has.exact && a.Shared == 0 && a.Rows <= 8 && a.W.Rows <= 128 && int64(a.W.Rows)%16 == 0 && a.W.Cols <= 2048 && int64(a.W.Cols)%64 == 0:
 			s.launchNormRoute_8(q, a)
-		case !s.has.exact && a.Rows <= 16 && a.W.Rows <= 128 && int64(a.W.Rows)%16 == 0 && a.W.Cols <= 2048 && int64(a.W.Cols)%64 == 0:
+		case !s.has.exact && a.Shared == 0 && a.Rows <= 16 && a.W.Rows <= 128 && int64(a.W.Rows)%16 == 0 && a.W.Cols <= 2048 && int64(a.W.Cols)%64 == 0:
 			s.launchNormRoute_16(q, a)
 		default:
 			return false
@@ -4480,22 +4555,24 @@ func (s *Set) NormRouteUp(q op.Stream, a op.NormRouteUp) bool {
 	switch a.W.Scheme {
 	case op.SchemeQ4_0:
 		switch {
-		case !s.has.exact && a.Rows == 1 && a.Bias == 0 && a.Router.Scheme == op.SchemeBF16 && a.Router.Rows <= 128 && int64(a.Router.Rows)%16 == 0 && int64(a.W.Cols)%512 == 0 && a.W.Cols <= 2048 && int64(a.W.Rows)%32 == 0 && a.TopK <= 8 && int64(a.TopK)*int64(a.W.Rows) <= 15360:
+		case !s.has.exact && a.Shared == 0 && a.Rows == 1 && a.Bias == 0 && a.Router.Scheme == op.SchemeBF16 && a.Router.Rows <= 128 && int64(a.Router.Rows)%16 == 0 && int64(a.W.Cols)%512 == 0 && a.W.Cols <= 2048 && int64(a.W.Rows)%32 == 0 && a.TopK <= 8 && int64(a.TopK)*int64(a.W.Rows) <= 15360:
 			s.launchNormRouteUpQ4_0_1(q, a)
 		default:
 			return false
 		}
 	case op.SchemeQ4_1:
 		switch {
-		case !s.has.exact && a.Rows == 1 && a.Bias == 0 && a.Router.Scheme == op.SchemeBF16 && a.Router.Rows <= 128 && int64(a.Router.Rows)%16 == 0 && int64(a.W.Cols)%512 == 0 && a.W.Cols <= 2048 && int64(a.W.Rows)%32 == 0 && a.TopK <= 8 && int64(a.TopK)*int64(a.W.Rows) <= 15360:
+		case !s.has.exact && a.Shared == 0 && a.Rows == 1 && a.Bias == 0 && a.Router.Scheme == op.SchemeBF16 && a.Router.Rows <= 128 && int64(a.Router.Rows)%16 == 0 && int64(a.W.Cols)%512 == 0 && a.W.Cols <= 2048 && int64(a.W.Rows)%32 == 0 && a.TopK <= 8 && int64(a.TopK)*int64(a.W.Rows) <= 15360:
 			s.launchNormRouteUpQ4_1_1(q, a)
 		default:
 			return false
 		}
 	case op.SchemeNVFP4:
 		switch {
-		case !s.has.exact && a.Rows == 1 && a.Bias == 0 && a.Router.Scheme == op.SchemeBF16 && a.Router.Rows <= 128 && int64(a.Router.Rows)%16 == 0 && int64(a.W.Cols)%64 == 0 && a.W.Cols <= 2048 && int64(a.W.Rows)%32 == 0 && a.TopK <= 8 && int64(a.TopK)*int64(a.W.Rows) <= 15360:
+		case !s.has.exact && a.Shared == 0 && a.Rows == 1 && a.Bias == 0 && a.Router.Scheme == op.SchemeBF16 && a.Router.Rows <= 128 && int64(a.Router.Rows)%16 == 0 && int64(a.W.Cols)%64 == 0 && a.W.Cols <= 2048 && int64(a.W.Rows)%32 == 0 && a.TopK <= 8 && int64(a.TopK)*int64(a.W.Rows) <= 15360:
 			s.launchNormRouteUpNvfp4_1(q, a)
+		case !s.has.exact && a.Shared == 1 && a.Rows == 1 && a.Bias == 0 && a.Router.Scheme == op.SchemeBF16 && a.Router.Rows <= 257 && int64(a.Router.Rows)%16 == 1 && int64(a.W.Cols)%64 == 0 && a.W.Cols <= 2048 && int64(a.W.Rows)%32 == 0 && a.TopK <= 9 && int64(a.TopK)*int64(a.W.Rows) <= 15360:
+			s.launchNormRouteUpNvfp4_1Of_256(q, a)
 		default:
 			return false
 		}
@@ -4683,16 +4760,24 @@ func (s *Set) RotaryCache(q op.Stream, a op.RotaryCache) {
 // Route: kernels/lib/cuda/base.toml.
 func (s *Set) Route(q op.Stream, a op.Route) {
 	switch {
-	case a.Rows == 1 && a.Experts <= 128:
+	case a.Rows == 1 && int64(a.Experts)-int64(a.Shared) <= 128:
 		s.launchRouteOne(q, a)
-	case a.Rows <= 8 && a.Experts <= 128:
+	case a.Rows <= 8 && int64(a.Experts)-int64(a.Shared) <= 128:
 		s.launchRoute_8(q, a)
-	case a.Rows <= 16 && a.Experts <= 128:
+	case a.Rows <= 16 && int64(a.Experts)-int64(a.Shared) <= 128:
 		s.launchRoute_16(q, a)
-	case a.Rows <= 128 && a.Experts <= 128:
+	case a.Rows <= 128 && int64(a.Experts)-int64(a.Shared) <= 128:
 		s.launchRoute_128(q, a)
-	case a.Experts <= 128:
+	case int64(a.Experts)-int64(a.Shared) <= 128:
 		s.launchRoute(q, a)
+	case a.Rows == 1 && int64(a.Experts)-int64(a.Shared) <= 256:
+		s.launchRouteOneOf_256(q, a)
+	case a.Rows <= 8 && int64(a.Experts)-int64(a.Shared) <= 256:
+		s.launchRoute_8Of_256(q, a)
+	case a.Rows > 32 && int64(a.Experts)-int64(a.Shared) <= 256:
+		s.launchRouteOf_256(q, a)
+	case a.Rows == 1:
+		s.launchRouteOneOf_512(q, a)
 	case a.Rows <= 32:
 		s.launchRoute_32Of_512(q, a)
 	default:
@@ -4753,6 +4838,18 @@ func (s *Set) launchAdvance(q op.Stream, a op.Advance) {
 	}
 }
 
+// launchCausalConvRows: kernels/lib/cuda/recurrent.toml.
+func (s *Set) launchCausalConvRows(q op.Stream, a op.CausalConv) {
+	if g := (op.Grid{X: uint32((int64(a.Channels) + 511) / 512), Y: uint32((int64(a.Rows) + 15) / 16), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*op.CausalConv)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[kernelCausalConvRows_0], g)
+	}
+	if g := (op.Grid{X: uint32((int64(a.Channels) + 511) / 512), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*op.CausalConv)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[kernelCausalConvRows_1], g)
+	}
+}
+
 // launchCausalConv_4: kernels/lib/cuda/recurrent.toml.
 func (s *Set) launchCausalConv_4(q op.Stream, a op.CausalConv) {
 	if g := (op.Grid{X: uint32((int64(a.Channels) + 127) / 128), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
@@ -4782,6 +4879,63 @@ func (s *Set) launchCopy(q op.Stream, a op.Copy) {
 	if g := (op.Grid{X: uint32((a.Bytes + 16383) / 16384), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Copy)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[kernelCopy], g)
+	}
+}
+
+// launchDeltaNet_128_2: kernels/h200/recurrent.toml.
+func (s *Set) launchDeltaNet_128_2(q op.Stream, a op.DeltaNet) {
+	if g := (op.Grid{X: uint32(8 * int64(a.KeyHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*op.DeltaNet)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[kernelDeltaNet_128_2], g)
+	}
+}
+
+// launchDeltaNet_128_3: kernels/h200/recurrent.toml.
+func (s *Set) launchDeltaNet_128_3(q op.Stream, a op.DeltaNet) {
+	if g := (op.Grid{X: uint32(8 * int64(a.KeyHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*op.DeltaNet)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[kernelDeltaNet_128_3], g)
+	}
+}
+
+// launchDeltaNet_128_4: kernels/h200/recurrent.toml.
+func (s *Set) launchDeltaNet_128_4(q op.Stream, a op.DeltaNet) {
+	if g := (op.Grid{X: uint32(8 * int64(a.KeyHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*op.DeltaNet)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[kernelDeltaNet_128_4], g)
+	}
+}
+
+// launchDeltaNet_128Many: kernels/h200/recurrent.toml.
+func (s *Set) launchDeltaNet_128Many(q op.Stream, a op.DeltaNet) {
+	if g := (op.Grid{X: uint32(a.KeyHeads), Y: uint32(min(int64(a.Seqs), max(132/max(1, int64(a.KeyHeads)), (int64(a.Seqs)+63)/64))), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*op.DeltaNet)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[kernelDeltaNet_128Many], g)
+	}
+}
+
+// launchDeltaNet_32_2: kernels/h200/recurrent.toml.
+func (s *Set) launchDeltaNet_32_2(q op.Stream, a op.DeltaNet) {
+	if g := (op.Grid{X: uint32(8 * int64(a.KeyHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*op.DeltaNet)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[kernelDeltaNet_32_2], g)
+	}
+}
+
+// launchDeltaChunks_128: kernels/h200/recurrent.toml.
+func (s *Set) launchDeltaChunks_128(q op.Stream, a op.DeltaRule) {
+	b := argumentsDeltaRule{a, q.Scratch((int64(a.Rows)/64 + min(int64(a.Seqs), int64(a.Rows)/32)) * (int64(a.KeyHeads)*32768 + int64(a.ValueHeads)*41536))}
+	if g := (op.Grid{X: uint32(a.ValueHeads), Y: uint32((int64(a.ValueDim) + 15) / 16), Z: uint32(a.Seqs)}); g.X != 0 && g.Y != 0 && g.Z != 0 {
+		*(*argumentsDeltaRule)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[kernelDeltaChunks_128_0], g)
+	}
+	if g := (op.Grid{X: uint32(int64(a.Rows)/64 + min(int64(a.Seqs), int64(a.Rows)/32)), Y: uint32(a.KeyHeads), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*argumentsDeltaRule)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[kernelDeltaChunks_128_1], g)
+	}
+	if g := (op.Grid{X: uint32(2 * int64(a.ValueHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*argumentsDeltaRule)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[kernelDeltaChunks_128_2], g)
 	}
 }
 
@@ -5377,6 +5531,14 @@ func (s *Set) launchExpertDownF8blockOne(q op.Stream, a op.ExpertDown) {
 	}
 }
 
+// launchExpertDownF8blockOneOf_12: kernels/h200/base/f8block/experts_few.toml, order few.
+func (s *Set) launchExpertDownF8blockOneOf_12(q op.Stream, a op.ExpertDown) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.ExpertDown)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[kernelExpertDownF8blockOneOf_12], g)
+	}
+}
+
 // launchExpertDownF8blockTiles: kernels/h200/base/f8block/experts_few.toml, order few.
 func (s *Set) launchExpertDownF8blockTiles(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
@@ -5468,6 +5630,14 @@ func (s *Set) launchExpertDownNvfp4One(q op.Stream, a op.ExpertDown) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertDown)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[kernelExpertDownNvfp4One], g)
+	}
+}
+
+// launchExpertDownNvfp4OneOf_12: kernels/h200/base/nvfp4/experts_few.toml, order few.
+func (s *Set) launchExpertDownNvfp4OneOf_12(q op.Stream, a op.ExpertDown) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.ExpertDown)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[kernelExpertDownNvfp4OneOf_12], g)
 	}
 }
 
@@ -5823,6 +5993,14 @@ func (s *Set) launchExpertDownF8blockOneAdd(q op.Stream, a op.ExpertDownAdd) {
 	}
 }
 
+// launchExpertDownF8blockOneOf_12Add: kernels/h200/base/f8block/experts_few.toml, order few.
+func (s *Set) launchExpertDownF8blockOneOf_12Add(q op.Stream, a op.ExpertDownAdd) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.ExpertDownAdd)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[kernelExpertDownF8blockOneOf_12Add], g)
+	}
+}
+
 // launchExpertDownF8blockTilesAdd: kernels/h200/base/f8block/experts_few.toml, order few.
 func (s *Set) launchExpertDownF8blockTilesAdd(q op.Stream, a op.ExpertDownAdd) {
 	b := argumentsExpertDownAdd{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
@@ -5866,6 +6044,14 @@ func (s *Set) launchExpertDownNvfp4OneAdd(q op.Stream, a op.ExpertDownAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertDownAdd)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[kernelExpertDownNvfp4OneAdd], g)
+	}
+}
+
+// launchExpertDownNvfp4OneOf_12Add: kernels/h200/base/nvfp4/experts_few.toml, order few.
+func (s *Set) launchExpertDownNvfp4OneOf_12Add(q op.Stream, a op.ExpertDownAdd) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.ExpertDownAdd)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[kernelExpertDownNvfp4OneOf_12Add], g)
 	}
 }
 
@@ -6868,6 +7054,14 @@ func (s *Set) launchGatedLinearQ6K_8(q op.Stream, a op.GatedLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.GatedLinear)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[kernelGatedLinearQ6K_8], g)
+	}
+}
+
+// launchGatedNormQuads: kernels/lib/cuda/recurrent.toml.
+func (s *Set) launchGatedNormQuads(q op.Stream, a op.GatedNorm) {
+	if g := (op.Grid{X: uint32(a.Rows), Y: uint32((int64(a.Heads) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*op.GatedNorm)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[kernelGatedNormQuads], g)
 	}
 }
 
@@ -14284,6 +14478,12 @@ func (s *Set) launchNormRouteRow(q op.Stream, a op.NormRoute) {
 	q.Launch(s.kernels[kernelNormRouteRow], op.Grid{X: 8, Y: 1, Z: 1})
 }
 
+// launchNormRouteRowOf_256: kernels/h200/base/bf16/experts_few.toml.
+func (s *Set) launchNormRouteRowOf_256(q op.Stream, a op.NormRoute) {
+	*(*op.NormRoute)(q.Args(unsafe.Sizeof(a))) = a
+	q.Launch(s.kernels[kernelNormRouteRowOf_256], op.Grid{X: 8, Y: 1, Z: 1})
+}
+
 // launchNormRoute_1: kernels/h200/base/bf16/experts_few.toml.
 func (s *Set) launchNormRoute_1(q op.Stream, a op.NormRoute) {
 	*(*op.NormRoute)(q.Args(unsafe.Sizeof(a))) = a
@@ -14318,6 +14518,12 @@ func (s *Set) launchNormRouteUpQ4_1_1(q op.Stream, a op.NormRouteUp) {
 func (s *Set) launchNormRouteUpNvfp4_1(q op.Stream, a op.NormRouteUp) {
 	*(*op.NormRouteUp)(q.Args(unsafe.Sizeof(a))) = a
 	q.Launch(s.kernels[kernelNormRouteUpNvfp4_1], op.Grid{X: 120, Y: 1, Z: 1})
+}
+
+// launchNormRouteUpNvfp4_1Of_256: kernels/h200/base/nvfp4/experts_few.toml.
+func (s *Set) launchNormRouteUpNvfp4_1Of_256(q op.Stream, a op.NormRouteUp) {
+	*(*op.NormRouteUp)(q.Args(unsafe.Sizeof(a))) = a
+	q.Launch(s.kernels[kernelNormRouteUpNvfp4_1Of_256], op.Grid{X: 120, Y: 1, Z: 1})
 }
 
 // launchPackBf16: kernels/h200/base/bf16/kernels.toml.
@@ -14970,6 +15176,37 @@ func (s *Set) launchRoute(q op.Stream, a op.Route) {
 	}
 }
 
+// launchRouteOneOf_256: kernels/lib/cuda/base.toml.
+func (s *Set) launchRouteOneOf_256(q op.Stream, a op.Route) {
+	*(*op.Route)(q.Args(unsafe.Sizeof(a))) = a
+	q.Launch(s.kernels[kernelRouteOneOf_256], op.Grid{X: 1, Y: 1, Z: 1})
+}
+
+// launchRoute_8Of_256: kernels/lib/cuda/base.toml.
+func (s *Set) launchRoute_8Of_256(q op.Stream, a op.Route) {
+	*(*op.Route)(q.Args(unsafe.Sizeof(a))) = a
+	q.Launch(s.kernels[kernelRoute_8Of_256], op.Grid{X: 1, Y: 1, Z: 1})
+}
+
+// launchRouteOf_256: kernels/lib/cuda/base.toml.
+func (s *Set) launchRouteOf_256(q op.Stream, a op.Route) {
+	b := argumentsRoute{a, q.Scratch((int64(a.Rows) + 31) / 32 * int64(a.Experts) * 4)}
+	if g := (op.Grid{X: uint32((int64(a.Rows) + 31) / 32), Y: 1, Z: 1}); g.X != 0 {
+		*(*argumentsRoute)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[kernelRouteOf_256_0], g)
+	}
+	if g := (op.Grid{X: uint32((int64(a.Rows) + 31) / 32), Y: 1, Z: 1}); g.X != 0 {
+		*(*argumentsRoute)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[kernelRouteOf_256_1], g)
+	}
+}
+
+// launchRouteOneOf_512: kernels/lib/cuda/base.toml.
+func (s *Set) launchRouteOneOf_512(q op.Stream, a op.Route) {
+	*(*op.Route)(q.Args(unsafe.Sizeof(a))) = a
+	q.Launch(s.kernels[kernelRouteOneOf_512], op.Grid{X: 1, Y: 1, Z: 1})
+}
+
 // launchRoute_32Of_512: kernels/lib/cuda/base.toml.
 func (s *Set) launchRoute_32Of_512(q op.Stream, a op.Route) {
 	*(*op.Route)(q.Args(unsafe.Sizeof(a))) = a
@@ -15089,6 +15326,8 @@ func (s *Set) launchUnpackQ6K(q op.Stream, a op.Unpack) {
 // Scratch is the most scratch memory that a call up to these sizes may ask for.
 func (s *Set) Scratch(args any) int64 {
 	switch a := args.(type) {
+	case op.DeltaRule:
+		return s.scratchDeltaRule(a)
 	case op.ExpertDown:
 		return s.scratchExpertDown(a)
 	case op.ExpertDownAdd:
@@ -15109,6 +15348,13 @@ func (s *Set) Scratch(args any) int64 {
 		return s.scratchSample(a)
 	}
 	return 0
+}
+
+func (s *Set) scratchDeltaRule(a op.DeltaRule) (most int64) {
+	if !s.has.exact && a.KeyDim == 128 && a.ValueDim == 128 && int64(a.ValueHeads) <= 4*int64(a.KeyHeads) {
+		most = max(most, (int64(a.Rows)/64+min(int64(a.Seqs), int64(a.Rows)/32))*(int64(a.KeyHeads)*32768+int64(a.ValueHeads)*41536))
+	}
+	return most
 }
 
 func (s *Set) scratchExpertDown(a op.ExpertDown) (most int64) {
@@ -15271,11 +15517,14 @@ func (s *Set) scratchPagedAttention(a op.PagedAttention) (most int64) {
 }
 
 func (s *Set) scratchRoute(a op.Route) (most int64) {
-	if a.Experts <= 128 {
+	if int64(a.Experts)-int64(a.Shared) <= 128 {
 		most = max(most, (min(int64(a.Rows), 128)+7)/8*int64(a.Experts)*4,
 			(int64(a.Rows)+31)/32*int64(a.Experts)*4)
 	}
-	if !(a.Experts <= 128) {
+	if !(int64(a.Experts)-int64(a.Shared) <= 128) && int64(a.Experts)-int64(a.Shared) <= 256 {
+		most = max(most, (int64(a.Rows)+31)/32*int64(a.Experts)*4)
+	}
+	if !(int64(a.Experts)-int64(a.Shared) <= 128) && !(int64(a.Experts)-int64(a.Shared) <= 256) {
 		most = max(most, (int64(a.Rows)+31)/32*int64(a.Experts)*4)
 	}
 	return most
@@ -15332,6 +15581,11 @@ func where(serves bool, cost int64) int64 {
 
 func unsupported(operation string, scheme op.Scheme) error {
 	return fmt.Errorf("h200 has no %s kernel for weight scheme %v (known: bf16, q8_0, q4_0, q4_1, f8, f8block, nvfp4, q6_k)", operation, scheme)
+}
+
+type argumentsDeltaRule struct {
+	op.DeltaRule
+	scratch op.Ptr
 }
 
 type argumentsExpertDown struct {
