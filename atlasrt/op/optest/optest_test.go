@@ -59,6 +59,8 @@ type broken struct {
 	sample func(s *oracle.Set, q op.Stream, x op.Sample)
 	pack   func(s *oracle.Set, q op.Stream, x op.Pack)
 	rotary func(s *oracle.Set, q op.Stream, x op.RotaryCache)
+	conv   func(s *oracle.Set, q op.Stream, x op.CausalConv)
+	delta  func(s *oracle.Set, q op.Stream, x op.DeltaRule)
 }
 
 func (b *broken) Linear(q op.Stream, x op.Linear)   { replace(b.Set, q, x, b.linear, b.Set.Linear) }
@@ -70,6 +72,13 @@ func (b *broken) Sample(q op.Stream, x op.Sample) { replace(b.Set, q, x, b.sampl
 func (b *broken) Pack(q op.Stream, x op.Pack)     { replace(b.Set, q, x, b.pack, b.Set.Pack) }
 func (b *broken) RotaryCache(q op.Stream, x op.RotaryCache) {
 	replace(b.Set, q, x, b.rotary, b.Set.RotaryCache)
+}
+
+func (b *broken) CausalConv(q op.Stream, x op.CausalConv) {
+	replace(b.Set, q, x, b.conv, b.Set.CausalConv)
+}
+func (b *broken) DeltaRule(q op.Stream, x op.DeltaRule) {
+	replace(b.Set, q, x, b.delta, b.Set.DeltaRule)
 }
 
 func replace[T any](s *oracle.Set, q op.Stream, x T, other func(*oracle.Set, op.Stream, T), usual func(op.Stream, T)) {
@@ -151,6 +160,40 @@ func TestFaultsAreFound(t *testing.T) {
 				floats(x.Out, x.Rows*x.Heads*x.HeadDim)[end*x.Heads*x.HeadDim] = 0
 			}
 		}}, "must be left alone", false},
+		{"bits depend on how many rows a step has", "DeltaRule", broken{delta: func(s *oracle.Set, q op.Stream, x op.DeltaRule) {
+			s.DeltaRule(q, x)
+			if x.Rows > x.Seqs {
+				floats(x.Out, 1)[0] *= 1 + 0x1p-22
+			}
+		}}, "as in one call", false},
+		{"drafts stay in the state", "DeltaRule", broken{delta: func(s *oracle.Set, q op.Stream, x op.DeltaRule) {
+			x.Drafts = 0
+			s.DeltaRule(q, x)
+		}}, "State[", false},
+		{"right drafts are forgotten", "DeltaRule", broken{delta: func(s *oracle.Set, q op.Stream, x op.DeltaRule) {
+			x.Accepted = 0
+			s.DeltaRule(q, x)
+		}}, "want", false},
+		{"the slot of a new sequence is read", "DeltaRule", broken{delta: func(s *oracle.Set, q op.Stream, x op.DeltaRule) {
+			for i := range ints(x.Lengths, x.Seqs) {
+				if x.MaxDrafts == 0 {
+					ints(x.Lengths, x.Seqs)[i]++
+					defer func() { ints(x.Lengths, x.Seqs)[i]-- }()
+				}
+			}
+			s.DeltaRule(q, x)
+		}}, "want", false},
+		{"heads paired in the other way", "DeltaRule", broken{delta: func(s *oracle.Set, q op.Stream, x op.DeltaRule) {
+			x.Tiled = 1 - x.Tiled
+			s.DeltaRule(q, x)
+		}}, "want", false},
+		{"a ring holds another input", "CausalConv", broken{conv: func(s *oracle.Set, q op.Stream, x op.CausalConv) {
+			s.CausalConv(q, x)
+			slot := ints(x.Slot, 1)[0]
+			if ring := x.Width + x.MaxDrafts; x.Rows > ring && slot >= 0 {
+				floats(x.State, (slot+1)*ring*x.Channels)[slot*ring*x.Channels]++
+			}
+		}}, "State[", false},
 		{"one key too many", "PagedAttention", broken{attend: func(s *oracle.Set, q op.Stream, x op.PagedAttention) {
 			if x.Window > 0 {
 				x.Window++
