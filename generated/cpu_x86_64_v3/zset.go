@@ -1186,7 +1186,7 @@ func (s *Set) launchAdvance(q op.Stream, a op.Advance) {
 
 // launchCausalConv: kernels/lib/cpu/recurrent.toml, order taps.
 func (s *Set) launchCausalConv(q op.Stream, a op.CausalConv) {
-	if g := (op.Grid{X: uint32((int64(a.Channels) + 511) / 512), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32((int64(a.Channels) + 511) / 512), Y: uint32((int64(a.Seqs) + 7) / 8), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.CausalConv)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[kernelCausalConv], g)
 	}
@@ -1210,8 +1210,8 @@ func (s *Set) launchCopy(q op.Stream, a op.Copy) {
 
 // launchDeltaRule: kernels/lib/cpu/recurrent.toml, order rows.
 func (s *Set) launchDeltaRule(q op.Stream, a op.DeltaRule) {
-	b := argumentsDeltaRule{a, q.Scratch(int64(a.Rows) * (2*int64(a.KeyHeads)*int64(a.KeyDim) + 2*int64(a.ValueHeads)) * 4)}
-	if g := (op.Grid{X: uint32((int64(a.Rows) + 3) / 4), Y: 1, Z: 1}); g.X != 0 {
+	b := argumentsDeltaRule{a, q.Scratch(int64(a.Rows) * (int64(a.KeyHeads)*(2*((int64(a.KeyDim)+15)/16*16)+1) + 2*int64(a.ValueHeads)) * 4)}
+	if g := (op.Grid{X: uint32(a.KeyHeads), Y: uint32((int64(a.Rows) + 3) / 4), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsDeltaRule)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelDeltaRule_0], g)
 	}
@@ -2081,7 +2081,7 @@ func (s *Set) launchGatedAdd(q op.Stream, a op.GatedAdd) {
 
 // launchGatedNorm: kernels/lib/cpu/recurrent.toml, order lanes8.
 func (s *Set) launchGatedNorm(q op.Stream, a op.GatedNorm) {
-	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
+	if g := (op.Grid{X: uint32((int64(a.Heads) + 7) / 8), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.GatedNorm)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[kernelGatedNorm], g)
 	}
@@ -2886,7 +2886,7 @@ func (s *Set) launchSample(q op.Stream, a op.Sample) {
 
 // launchSigmoidGate: kernels/lib/cpu/recurrent.toml.
 func (s *Set) launchSigmoidGate(q op.Stream, a op.SigmoidGate) {
-	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
+	if g := (op.Grid{X: uint32((int64(a.Cols) + 2047) / 2048), Y: uint32(a.Rows), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.SigmoidGate)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[kernelSigmoidGate], g)
 	}
@@ -3004,7 +3004,7 @@ func (s *Set) Scratch(args any) int64 {
 }
 
 func (s *Set) scratchDeltaRule(a op.DeltaRule) (most int64) {
-	most = max(most, int64(a.Rows)*(2*int64(a.KeyHeads)*int64(a.KeyDim)+2*int64(a.ValueHeads))*4)
+	most = max(most, int64(a.Rows)*(int64(a.KeyHeads)*(2*((int64(a.KeyDim)+15)/16*16)+1)+2*int64(a.ValueHeads))*4)
 	return most
 }
 

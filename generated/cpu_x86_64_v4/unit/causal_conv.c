@@ -3,6 +3,7 @@ typedef float atlas_act;
 #include "atlas_op.h"
 #define kChannels 512
 #define kMost 8
+#define kSeqs 8
 #include "lib/cpu/op/causal_conv.h"
 
 struct arguments {
