@@ -174,6 +174,16 @@ func (p *Prepared) Load(ctx context.Context) (*Loaded, error) {
 	if err != nil {
 		return nil, fmt.Errorf("loading: %w", err)
 	}
+	if _, ok := p.Target.Device.(device.Overlapper); ok {
+		second, err := p.Target.Device.Stream(packScratch)
+		if err != nil {
+			return nil, errors.Join(fmt.Errorf("loading: %w", err), loader.Close())
+		}
+		defer second.Close()
+		if err := loader.Overlap(second); err != nil {
+			return nil, errors.Join(fmt.Errorf("loading: %w", err), loader.Close())
+		}
+	}
 	loader.Progress, loader.Asides = p.Progress, p.asides()
 	m := p.construct(p.Target.Set, loader, p.limits())
 	if err := loader.Finish(); err != nil {
@@ -182,7 +192,7 @@ func (p *Prepared) Load(ctx context.Context) (*Loaded, error) {
 	return &Loaded{Prepared: p, Model: m, loader: loader}, nil
 }
 
-// packScratch is the scratch memory of the stream that packs weights.
+// packScratch is the scratch memory of a stream that packs weights.
 const packScratch = 64 << 20
 
 // Close gives the weights' memory back.

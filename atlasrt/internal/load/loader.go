@@ -26,13 +26,20 @@ type Loader struct {
 	set        op.Packer
 	weights    arena
 	buffers    arena
-	staging    op.Ptr // where matrices lie as the checkpoint stores them, before they are packed
-	room       int64  // bytes of staging
-	queue      *queue // owns stream until Finish
+	stages     []stage // one, or two where one may copy while the other packs
+	turn       int     // batches so far
+	queue      *queue  // owns streams until Finish
 	errs       []error
 
 	Asides   []weights.Aside         // parts of the checkpoint that may stay unused
 	Progress func(done, total int64) // called during loading, by another goroutine, with the bytes of weights that are placed; may be nil
+}
+
+// stage is memory where matrices lie as the checkpoint stores them, before they are packed, and the stream that brings them there.
+type stage struct {
+	stream device.Stream
+	at     op.Ptr
+	room   int64 // bytes
 }
 
 // arena hands out pieces of one allocation.
@@ -53,7 +60,7 @@ func (a *arena) take(bytes int64) op.Ptr {
 // NewLoader takes as much memory as counter counted. The loader reads checkpoint, copies through stream, which is its own until Finish or
 // Close, and stops when ctx ends.
 func NewLoader(ctx context.Context, checkpoint weights.Checkpoint, d device.Device, stream device.Stream, set op.Packer, counter *Counter) (*Loader, error) {
-	l := &Loader{ctx: ctx, checkpoint: checkpoint, stored: counter.stored, device: d, stream: stream, set: set, room: counter.Staging}
+	l := &Loader{ctx: ctx, checkpoint: checkpoint, stored: counter.stored, device: d, stream: stream, set: set}
 	for _, a := range []struct {
 		arena *arena
 		bytes int64
@@ -65,23 +72,47 @@ func NewLoader(ctx context.Context, checkpoint weights.Checkpoint, d device.Devi
 		}
 		*a.arena = arena{p, p, p + op.Ptr(a.bytes)}
 	}
-	var err error
-	if l.staging, err = d.Alloc(counter.Staging); err != nil {
-		return nil, errors.Join(fmt.Errorf("staging: %w", err), l.Close())
+	if err := l.stageOn(stream, counter.Staging); err != nil {
+		return nil, errors.Join(err, l.Close())
 	}
 	l.queue = newQueue(ctx, checkpoint.Release)
 	return l, nil
 }
 
+// Overlap gives the loader a second stream, before it loads: batches take turns, so that one is copied while another is packed. It takes some
+// more memory until Finish. On a device whose launches take the host's processors it gains nothing.
+func (l *Loader) Overlap(stream device.Stream) error {
+	return l.stageOn(stream, min(l.stages[0].room, batchBytes))
+}
+
+func (l *Loader) stageOn(stream device.Stream, bytes int64) error {
+	at, err := l.device.Alloc(bytes)
+	if err != nil {
+		return fmt.Errorf("staging: %w", err)
+	}
+	l.stages = append(l.stages, stage{stream, at, bytes})
+	return nil
+}
+
+// next is the stage of the next batch, of so many bytes.
+func (l *Loader) next(bytes int64) stage {
+	l.turn++
+	if s := l.stages[l.turn%len(l.stages)]; bytes <= s.room {
+		return s
+	}
+	return l.stages[0]
+}
+
 // Finish waits for the last launch, gives the staging memory back and returns all errors. A tensor that the model does not use is one.
 func (l *Loader) Finish() error {
 	l.errs = append(l.errs, l.queue.wait()...)
-	l.fail(l.stream.Sync())
+	for _, s := range l.stages {
+		l.fail(s.stream.Sync())
+	}
 	if l.ctx.Err() != nil {
 		return fmt.Errorf("stopped before all weights were there: %w", context.Cause(l.ctx))
 	}
-	l.device.Free(l.staging)
-	l.staging = 0
+	l.unstage()
 	l.report(l.weights.end)
 	l.fail(weights.CheckUsed(l.checkpoint, l.explained))
 	return errors.Join(l.errs...)
@@ -99,11 +130,19 @@ func (l *Loader) Close() error {
 	if l.queue != nil {
 		l.queue.wait()
 	}
-	for _, p := range []op.Ptr{l.weights.start, l.buffers.start, l.staging} {
-		l.device.Free(p)
-	}
+	l.unstage()
+	l.device.Free(l.weights.start)
+	l.device.Free(l.buffers.start)
 	*l = Loader{device: l.device}
 	return nil
+}
+
+// unstage gives the memory of all stages back.
+func (l *Loader) unstage() {
+	for _, s := range l.stages {
+		l.device.Free(s.at)
+	}
+	l.stages = nil
 }
 
 func (l *Loader) fail(err error) {
@@ -140,17 +179,18 @@ func (l *Loader) Experts(count, cols int32, parts func(e int32) []model.Part) op
 	w.Stride = aligned(l.set.PackedBytes(w.Scheme, w.Rows, cols))
 	w.Data = l.weights.take(w.Stride * int64(count))
 	raw := w.Scheme.RawBytes(int64(w.Rows), int64(cols))
-	if raw > l.room {
+	room := l.stages[0].room
+	if raw > room {
 		panic("BUG: the staging memory is smaller than a matrix")
 	}
 	pitch := aligned(raw) // of matrices in staging memory
-	together := int32(max(1, min(l.room, batchBytes)/pitch))
+	together := int32(max(1, min(room, batchBytes)/pitch))
 	var factors []float32
 	for first := int32(0); first < count && l.ctx.Err() == nil; first += together { // Finish says what ended it
 		last := min(first+together, count)
-		var b batch
+		b := batch{stage: l.next(int64(last-first) * pitch)}
 		for e := first; e < last; e++ {
-			factors = append(factors, l.stage(&b, l.staging+op.Ptr(int64(e-first)*pitch), w, parts(e))...)
+			factors = append(factors, l.stage(&b, b.stage.at+op.Ptr(int64(e-first)*pitch), w, parts(e))...)
 		}
 		stack := w
 		l.queue.add(func() error { return l.place(&b, stack, first, last, pitch) })
@@ -164,13 +204,13 @@ func (l *Loader) Experts(count, cols int32, parts func(e int32) []model.Part) op
 // place copies a batch and packs its matrices, those from first to last-1 of a stack, which lie in staging memory one pitch after the
 // other.
 func (l *Loader) place(b *batch, w op.Weight, first, last int32, pitch int64) error {
-	err := b.write(l.stream)
+	err := b.write()
 	l.queue.release(b.tensors)
 	for e := first; e < last; e++ {
 		one := w
 		one.Data += op.Ptr(w.Stride * int64(e))
 		one.Count = 1
-		l.set.Pack(l.stream, op.Pack{W: one, Raw: l.staging + op.Ptr(int64(e-first)*pitch), Bytes: w.Scheme.RawBytes(int64(w.Rows), int64(w.Cols))})
+		l.set.Pack(b.stage.stream, op.Pack{W: one, Raw: b.stage.at + op.Ptr(int64(e-first)*pitch), Bytes: w.Scheme.RawBytes(int64(w.Rows), int64(w.Cols))})
 	}
 	l.report(w.Data + op.Ptr(w.Stride*int64(last)))
 	return err

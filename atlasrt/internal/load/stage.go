@@ -19,8 +19,9 @@ import (
 // batchBytes bounds the stacked matrices that are copied together. It is enough to keep every copying goroutine busy.
 const batchBytes = 64 << 20
 
-// batch is copies into staging memory that are made together, and the tensors of the checkpoint whose bytes they read.
+// batch is copies into a stage that are made together, and the tensors of the checkpoint whose bytes they read.
 type batch struct {
+	stage   stage
 	pieces  []device.Piece
 	tensors []weights.Tensor
 }
@@ -30,10 +31,10 @@ func (b *batch) add(to op.Ptr, from []byte) {
 }
 
 // write makes the copies. Where a page cannot be read, the error names the tensor.
-func (b *batch) write(to device.Stream) error {
+func (b *batch) write() error {
 	slices.SortFunc(b.pieces, func(a, b device.Piece) int { return cmp.Compare(a.To, b.To) }) // what follows each other is copied together
 	err := mapping.Guard(func() error {
-		to.WriteAll(b.pieces)
+		b.stage.stream.WriteAll(b.pieces)
 		return nil
 	})
 	var fault interface{ Addr() uintptr }
