@@ -10,14 +10,13 @@ import (
 
 // Sizes of a stream's staging memory. It is large enough that copies of weights run at the bus's speed while other chunks are filled.
 const (
-	stagingChunks = 32
+	stagingChunks = 16
 	chunkBytes    = 1 << 20
 	stagingAlign  = 64
 )
 
-// copiers is how many goroutines of WriteAll fill staging memory at most: one alone reaches a fifth of the bus's speed, and page faults of
-// mapped files take their share. Each has its own chunks.
-const copiers = 16
+// copiers is how many goroutines of WriteAll fill staging memory: one alone reaches a fifth of the bus's speed. Each has its own chunks.
+const copiers = 8
 
 // staging is pinned host memory that copies of one stream pass through. It is a ring of chunks. A chunk has an event, recorded behind
 // the last copy from it; the chunk may be filled again once the event has happened. Small copies share a chunk.
