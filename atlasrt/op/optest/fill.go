@@ -16,6 +16,9 @@ type contents map[string][]byte
 // fill makes the contents of all buffers except weights: what the case gives, else normally distributed numbers. Results, and gaps between
 // the items of inputs, are filled with poison.
 func (c *Case) fill(list []field, rng *rand.Rand) (contents, error) {
+	if err := c.check(list); err != nil {
+		return nil, err
+	}
 	all := contents{}
 	for _, f := range list {
 		data := make([]byte, f.bytes())
@@ -27,21 +30,36 @@ func (c *Case) fill(list []field, rng *rand.Rand) (contents, error) {
 		case f.role == out || len(data) == 0:
 		case c.numbers[f.name] != nil:
 			oracle.Encode(data, f.dtype, c.numbers[f.name])
-		case ok && len(given) != len(data):
-			return nil, fmt.Errorf("%s %s: %d bytes are given for %s of %d bytes", c.Op, c.Name, len(given), f.name, len(data))
 		case ok:
 			copy(data, given)
 		case f.dtype == op.U8:
 			fillBytes(data, rng)
-		case f.dtype == op.F32 || f.dtype == op.BF16 || f.dtype == op.F16:
-			f.items(func(from, to int64) { normal(data[from:to], f.dtype, rng) })
 		default:
-			return nil, fmt.Errorf("%s %s: nothing says what %s holds", c.Op, c.Name, f.name)
+			f.items(func(from, to int64) { normal(data[from:to], f.dtype, rng) })
 		}
 		all[f.name] = data
 	}
 	c.untie(list, all)
 	return all, nil
+}
+
+// check reports what a case gives in another size than its buffer has, and what only the case could know but does not give.
+func (c *Case) check(list []field) error {
+	for _, f := range list {
+		given, ok := c.values[f.name]
+		numbers := c.numbers[f.name]
+		switch {
+		case f.weight, f.role == out, f.bytes() == 0:
+		case numbers != nil && int64(len(numbers))*f.dtype.Bytes() != f.bytes():
+			return fmt.Errorf("%s %s: %d numbers are given for %s of %d bytes", c.Op, c.Name, len(numbers), f.name, f.bytes())
+		case numbers != nil:
+		case ok && int64(len(given)) != f.bytes():
+			return fmt.Errorf("%s %s: %d bytes are given for %s of %d bytes", c.Op, c.Name, len(given), f.name, f.bytes())
+		case !ok && f.dtype != op.U8 && f.dtype != op.F32 && f.dtype != op.BF16 && f.dtype != op.F16:
+			return fmt.Errorf("%s %s: nothing says what %s holds", c.Op, c.Name, f.name)
+		}
+	}
+	return nil
 }
 
 // poison fills a buffer with random bits that are NaN as f32, bf16 and f16, and out of range as ids.

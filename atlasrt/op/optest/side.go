@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"reflect"
 
@@ -58,14 +59,16 @@ func (s *side) run(c *Case, before contents, look func(args reflect.Value)) (con
 	}
 	places, size := layout(list)
 	image := make([]byte, size)
-	poison(image, rand.New(rand.NewPCG(uint64(size), 1)))
+	rng, end := rand.New(rand.NewPCG(uint64(size), 1)), int64(0)
 	for _, p := range places {
 		data, ok := before[p.name]
 		if !ok || int64(len(data)) != p.bytes() {
 			return nil, fmt.Errorf("BUG: %s holds %d bytes, want %d", p.name, len(data), p.bytes())
 		}
-		copy(image[p.offset:], data)
+		poison(image[end:p.offset], rng)
+		end = p.offset + int64(copy(image[p.offset:], data))
 	}
+	poison(image[end:], rng)
 	base, err := s.device.Alloc(size)
 	if err != nil {
 		return nil, err
@@ -90,9 +93,11 @@ func (s *side) run(c *Case, before contents, look func(args reflect.Value)) (con
 	if err := s.device.CopyOut(result, base); err != nil {
 		return nil, err
 	}
-	after := contents{}
+	after := maps.Clone(before)
 	for _, p := range places {
-		after[p.name] = bytes.Clone(result[p.offset : p.offset+p.bytes()])
+		if p.role != in {
+			after[p.name] = bytes.Clone(result[p.offset : p.offset+p.bytes()])
+		}
 	}
 	return after, untouched(places, image, result)
 }
@@ -150,9 +155,8 @@ func (s *side) bind(c *Case, places []placed, base op.Ptr) reflect.Value {
 	return args
 }
 
-// untouched compares an arena before and after a call, except the results. The error says what else was written.
+// untouched compares an arena before and after a call, except the results, which it overwrites in after. The error says what else was written.
 func untouched(places []placed, before, after []byte) error {
-	after = bytes.Clone(after)
 	for _, p := range places {
 		if p.role != in {
 			p.items(func(from, to int64) { copy(after[p.offset+from:p.offset+to], before[p.offset+from:]) })

@@ -86,7 +86,11 @@ func (s *Set) add(out op.Ptr, rows, cols, pitch int32, plain func(s *Set, betwee
 		}
 		s.store(out, s.act, at, sum)
 		added := unrounded.Values[r*int(cols) : (r+1)*int(cols)]
-		s.note(out, s.act, at, len(added), func(e *Unrounded, at int64) { copy(e.Added[at:], added) })
+		for _, e := range s.watched {
+			if from, ok := e.holds(out, s.act, at, len(added)); ok {
+				copy(e.Added[from:], added)
+			}
+		}
 	}
 }
 

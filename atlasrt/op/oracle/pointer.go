@@ -33,16 +33,20 @@ func load(p op.Ptr, t op.DType, first, n int) []float64 {
 // store rounds values into a buffer, starting with element first.
 func (s *Set) store(p op.Ptr, t op.DType, first int, values []float64) {
 	Encode(span(p, t, first, len(values)), t, values)
-	s.note(p, t, first, len(values), func(e *Unrounded, at int64) { copy(e.Values[at:], values) })
-}
-
-// note calls take for each watched buffer that holds these n elements; at is the number of the first of them in that buffer.
-func (s *Set) note(p op.Ptr, t op.DType, first, n int, take func(e *Unrounded, at int64)) {
 	for _, e := range s.watched {
-		if at := int64(p-e.at)/t.Bytes() + int64(first); p >= e.at && t == e.is && at+int64(n) <= int64(len(e.Values)) {
-			take(e, at)
+		if at, ok := e.holds(p, t, first, len(values)); ok {
+			copy(e.Values[at:], values)
 		}
 	}
+}
+
+// holds reports whether the n elements lie in the watched buffer; at is the number of the first of them there.
+func (e *Unrounded) holds(p op.Ptr, t op.DType, first, n int) (at int64, ok bool) {
+	if p < e.at || t != e.is {
+		return 0, false
+	}
+	at = int64(p-e.at)/t.Bytes() + int64(first)
+	return at, at+int64(n) <= int64(len(e.Values))
 }
 
 func span(p op.Ptr, t op.DType, first, n int) []byte {
