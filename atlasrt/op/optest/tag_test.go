@@ -9,7 +9,7 @@ import (
 
 func TestTagsGiveSizes(t *testing.T) {
 	linear := op.Linear{W: matrix(op.SchemeQ8_0, 5, 32), Rows: 3, OutPitch: 7}
-	cache := op.RotaryCache{Rows: 2, Heads: 3, KVHeads: 1, HeadDim: 4, Blocks: 2, BlockSize: 8, KVType: op.BF16}
+	cache := op.RotaryCache{Rows: 2, Heads: 3, KVHeads: 1, HeadDim: 4, QKVPitch: 20, Blocks: 2, BlockSize: 8, KVType: op.BF16}
 	cases := []struct {
 		name  string
 		call  *Case
