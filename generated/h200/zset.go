@@ -2214,11 +2214,11 @@ func (s *Set) Copy(q op.Stream, a op.Copy) {
 // DeltaNet: kernels/h200/recurrent.toml.
 func (s *Set) DeltaNet(q op.Stream, a op.DeltaNet) bool {
 	switch {
-	case !s.has.exact && a.Width == 4 && a.KeyDim == 128 && a.ValueDim == 128 && int64(a.ValueHeads) == 2*int64(a.KeyHeads) && int64(a.Rows) <= (1+int64(a.MaxDrafts))*int64(a.Seqs) && int64(a.Seqs)*int64(a.KeyHeads) <= 48:
+	case !s.has.exact && a.Width == 4 && a.KeyDim == 128 && a.ValueDim == 128 && int64(a.ValueHeads) == 2*int64(a.KeyHeads) && int64(a.Rows) <= (1+int64(a.MaxDrafts))*int64(a.Seqs) && int64(a.Seqs)*int64(a.KeyHeads) <= 64:
 		s.launchDeltaNet_128_2(q, a)
-	case !s.has.exact && a.Width == 4 && a.KeyDim == 128 && a.ValueDim == 128 && int64(a.ValueHeads) == 3*int64(a.KeyHeads) && int64(a.Rows) <= (1+int64(a.MaxDrafts))*int64(a.Seqs) && int64(a.Seqs)*int64(a.KeyHeads) <= 48:
+	case !s.has.exact && a.Width == 4 && a.KeyDim == 128 && a.ValueDim == 128 && int64(a.ValueHeads) == 3*int64(a.KeyHeads) && int64(a.Rows) <= (1+int64(a.MaxDrafts))*int64(a.Seqs) && int64(a.Seqs)*int64(a.KeyHeads) <= 64:
 		s.launchDeltaNet_128_3(q, a)
-	case !s.has.exact && a.Width == 4 && a.KeyDim == 128 && a.ValueDim == 128 && int64(a.ValueHeads) == 4*int64(a.KeyHeads) && int64(a.Rows) <= (1+int64(a.MaxDrafts))*int64(a.Seqs) && int64(a.Seqs)*int64(a.KeyHeads) <= 48:
+	case !s.has.exact && a.Width == 4 && a.KeyDim == 128 && a.ValueDim == 128 && int64(a.ValueHeads) == 4*int64(a.KeyHeads) && int64(a.Rows) <= (1+int64(a.MaxDrafts))*int64(a.Seqs) && int64(a.Seqs)*int64(a.KeyHeads) <= 64:
 		s.launchDeltaNet_128_4(q, a)
 	case !s.has.exact && a.Width == 4 && a.KeyDim == 128 && a.ValueDim == 128 && int64(a.ValueHeads)%max(1, int64(a.KeyHeads)) == 0 && int64(a.Rows) <= (1+int64(a.MaxDrafts))*int64(a.Seqs):
 		s.launchDeltaNet_128Many(q, a)
@@ -4908,7 +4908,7 @@ func (s *Set) launchDeltaNet_128_4(q op.Stream, a op.DeltaNet) {
 
 // launchDeltaNet_128Many: kernels/h200/recurrent.toml.
 func (s *Set) launchDeltaNet_128Many(q op.Stream, a op.DeltaNet) {
-	if g := (op.Grid{X: uint32(a.KeyHeads), Y: uint32(min(int64(a.Seqs), max(132/max(1, int64(a.KeyHeads)), (int64(a.Seqs)+63)/64))), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32(a.KeyHeads), Y: uint32(min(int64(a.Seqs), max(264/max(1, int64(a.KeyHeads)), (int64(a.Seqs)+63)/64))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.DeltaNet)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[kernelDeltaNet_128Many], g)
 	}

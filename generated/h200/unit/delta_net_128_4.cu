@@ -7,9 +7,9 @@ struct arguments {
 };
 
 struct atlas_delta_net_128_4_constants {
-    static constexpr int kBlocks = 8, kDim = 128, kRatio = 4, kCluster = 8, kShared = 0, kThreads = 256;
+    static constexpr int kBlocks = 8, kDim = 128, kRatio = 4, kCluster = 8, kShared = 0, kThreads = 512;
 };
 
-extern "C" __global__ void __launch_bounds__(256) atlas_delta_net_128_4(const __grid_constant__ arguments a) {
+extern "C" __global__ void __launch_bounds__(512) atlas_delta_net_128_4(const __grid_constant__ arguments a) {
     delta_net<atlas_delta_net_128_4_constants>(a.op);
 }

@@ -71,16 +71,16 @@ __device__ void delta_carry(const atlas_DeltaRule &a, void *scratch) {
             const float2 x = *reinterpret_cast<const float2 *>(state + i % 2 * 8 * kDim + i / 2 * 8);
             s[i * 2] = x.x, s[i * 2 + 1] = x.y;
         }
-    atlas_act *const out = a.Out + (size_t(r.first) * values + h) * kDim + slab * 64 + wp * 16 + t * 2;
+    atlas_act *const out = a.Out + (size_t(r.first + g) * values + h) * kDim + slab * 64 + wp * 16 + t * 2;
     uint32_t left[16] = {};  // what a chunk gives, which is stored while products of the next run
+    const size_t step = size_t(8) * values * kDim;
     const auto leave = [&](int n) {
-        const int count = n < 0 ? 0 : r.rows - n * kRows;
+        const int count = n < 0 ? 0 : r.rows - n * kRows - g;
+        atlas_act *to = out + int64_t(n) * int64_t(8 * step);
 #pragma unroll
-        for (int i = 0; i < 8; i++) {
-            const int at = i * 8 + g;  // of the chunk
+        for (int i = 0; i < 8; i++, to += step) {
             const uint32_t low = atlas::transpose_matrix(left[i * 2]), high = atlas::transpose_matrix(left[i * 2 + 1]);
-            uint32_t *const to = reinterpret_cast<uint32_t *>(out + (int64_t(n) * kRows + at) * values * kDim);
-            if (at < count) to[0] = low, to[4] = high;
+            if (i * 8 < count) reinterpret_cast<uint32_t *>(to)[0] = low, reinterpret_cast<uint32_t *>(to)[4] = high;
         }
     };
     for (int n = 0; n < chunks; n++) {
