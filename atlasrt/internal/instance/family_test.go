@@ -121,7 +121,7 @@ func TestBiasesAndWindowsCount(t *testing.T) {
 	}
 }
 
-// Settings of delta nets and of norms must reach the kernels: each changes logits.
+// Settings of delta nets and of rotations must reach the kernels: each changes logits.
 func TestSettingsOfHybridsCount(t *testing.T) {
 	logits := func(changes string) []float32 {
 		checkpoint, construct, counter, target := prepared(t, `"model_type": "qwen3_5_text", "layer_types": ["linear_attention", "full_attention"], "head_dim": 16, "linear_num_key_heads": 2,
@@ -134,7 +134,7 @@ func TestSettingsOfHybridsCount(t *testing.T) {
 			t.Errorf("%s changes logits by %v", same, d)
 		}
 	}
-	for _, other := range []string{`, "output_gate_type": "sigmoid"`, `, "linear_value_heads_tiled": true`, `, "norm_unit_offset": false`, `, "partial_rotary_factor": 0.5`} {
+	for _, other := range []string{`, "output_gate_type": "sigmoid"`, `, "linear_value_heads_tiled": true`, `, "partial_rotary_factor": 0.5`} {
 		if d := worstDifference(logits(other), plain); d == 0 {
 			t.Errorf("%s changes nothing", other)
 		}
