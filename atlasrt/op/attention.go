@@ -36,7 +36,8 @@ const (
 
 // RotaryCache rotates the queries and keys of each row by the angles of its position, and stores keys and values in the cache.
 //
-// A row of QKV holds Heads query heads, KVHeads key heads and KVHeads value heads of HeadDim elements. Where QNorm and
+// A row of QKV holds Heads query heads, KVHeads key heads and KVHeads value heads of HeadDim elements, and perhaps more: rows lie QKVPitch
+// elements apart. Where QNorm and
 // KNorm are given, each query and key head is first divided by its root mean square and scaled (as RMSNorm does). The
 // first 2·Pairs elements of a head are rotated, two and two as Pairing says, by Angles, which RotaryAngles made; the others stay. Queries
 // and keys are rotated in place. Key and value are written to the cache slot Slots[r] = block·BlockSize + offset; a negative slot writes
@@ -92,7 +93,7 @@ type PagedAttention struct {
 	Scale     float32
 }
 
-// SigmoidGate is the output gate of attention: Out[r,c] = In[r,c]/(1+e^-Gate[r,c]). Out may be In.
+// SigmoidGate is the output gate of attention: Out[r,c] = In[r,c]/(1+e^-Gate[r,c]). Out may be In. Rows of Gate lie GatePitch elements apart.
 type SigmoidGate struct {
 	Out       Ptr   `atlas:"out act [Rows,Cols]"`
 	In        Ptr   `atlas:"in act [Rows,Cols]"`

@@ -22,7 +22,7 @@ type Recurrent interface {
 // silu(x) = x/(1+e⁻ˣ), where row r stands at position t and x(t) is the row of In at that position; before the first token x is zero.
 //
 // A slot of State is a ring of the latest inputs, drafts included: x(t) lies in row t%(Width+MaxDrafts). A step stores as many of its last rows
-// as the ring holds.
+// as the ring holds. Rows of In have Channels columns and lie InPitch elements apart. Starts, Lengths, Slot, Seqs and Slots are those of Recurrent.
 type CausalConv struct {
 	Out       Ptr   `atlas:"out act [Rows,Channels]"`
 	In        Ptr   `atlas:"in act [Rows:InPitch,Channels]"`
@@ -49,9 +49,9 @@ type CausalConv struct {
 //	q' = q/√(Σq² + Eps)/√KeyDim,  k' = k/√(Σk² + Eps),  β = 1/(1+e⁻ᵇ),  α = exp(Decay[h]·ln(1+e^(a+Bias[h])))
 //	S ← α·S,  δ = β·(v - S·k'),  S ← S + δ⊗k',  Out[r,h] = S·q'
 //
-// The journal's row of a draft at position t is t%(2·MaxDrafts+1); it holds k' of the key heads, then δ of the value heads, then α of the value
-// heads. Source: Yang et al. 2024,
-// https://arxiv.org/abs/2412.06464.
+// A slot of State holds S of each value head, and one of Journal the rows of drafts: that of a draft at position t is t%(2·MaxDrafts+1); it holds
+// k' of the key heads, then δ of the value heads, then α of the value heads. Rows of Gates lie GatesPitch elements apart. Starts, Lengths, Slot,
+// Drafts, Accepted, Seqs and Slots are those of Recurrent. Source: Yang et al. 2024, https://arxiv.org/abs/2412.06464.
 type DeltaRule struct {
 	Out        Ptr   `atlas:"out act [Rows,ValueHeads*ValueDim]"`
 	QKV        Ptr   `atlas:"in act [Rows,2*KeyHeads*KeyDim+ValueHeads*ValueDim]"`
@@ -89,7 +89,7 @@ const (
 )
 
 // GatedNorm normalises each head of a row and then gates it: Out[r,h,i] = In[r,h,i]·Scale[i]/√(mean_i In[r,h,i]² + Eps)·g(Z[r,h,i]), where g is the
-// function that Gate names.
+// function that Gate names. Rows of Z lie ZPitch elements apart.
 type GatedNorm struct {
 	Out     Ptr   `atlas:"out act [Rows,Heads*HeadDim]"`
 	In      Ptr   `atlas:"in act [Rows,Heads*HeadDim]"`
@@ -104,7 +104,9 @@ type GatedNorm struct {
 }
 
 // DeltaNet is CausalConv without bias, DeltaRule and GatedNorm: the whole of a layer between its projections. A row of In holds the queries, keys
-// and values before the convolution, then z, then b and a: see DeltaRule and GatedNorm, whose Eps is NormEps here.
+// and values before the convolution, then z, then b and a: see DeltaRule and GatedNorm. Filter, Width and MaxDrafts are those of CausalConv, whose
+// State is Window here; Scale and Gate are those of GatedNorm, whose Eps is NormEps here. Decay, Bias, State, Journal, KeyHeads, ValueHeads, KeyDim,
+// ValueDim, Tiled and Eps are those of DeltaRule, and Starts, Lengths, Slot, Drafts, Accepted, Seqs and Slots those of Recurrent.
 type DeltaNet struct {
 	Out        Ptr   `atlas:"out act [Rows,ValueHeads*ValueDim]"`
 	In         Ptr   `atlas:"in act [Rows,2*KeyHeads*KeyDim+2*ValueHeads*ValueDim+2*ValueHeads]"`
