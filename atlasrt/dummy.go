@@ -21,7 +21,7 @@ const shardBytes = 4 << 30
 
 // Run implements the command.
 func (c *dummyCommand) Run() error {
-	target, err := hardwareFlags{}.open("")
+	target, err := instance.Hardware{Bundles: bundles()}.Ask() // of which only sizes are asked
 	if err != nil {
 		return err
 	}
