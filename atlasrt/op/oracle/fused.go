@@ -138,8 +138,12 @@ func (s *Set) DeltaNet(q op.Stream, x op.DeltaNet) bool {
 		Starts: x.Starts, Lengths: x.Lengths, Slot: x.Slot, Drafts: x.Drafts, Accepted: x.Accepted, Rows: x.Rows, Seqs: x.Seqs, Slots: x.Slots, MaxDrafts: x.MaxDrafts,
 		KeyHeads: x.KeyHeads, ValueHeads: x.ValueHeads, KeyDim: x.KeyDim, ValueDim: x.ValueDim, GatesPitch: pitch, Tiled: x.Tiled, Eps: x.Eps,
 	})
-	s.GatedNorm(q, op.GatedNorm{
-		Out: x.Out, In: out, Z: column(channels), Scale: x.Scale, Rows: x.Rows, Heads: x.ValueHeads, HeadDim: x.ValueDim, ZPitch: pitch, Gate: x.Gate, Eps: x.NormEps,
-	})
+	for _, r := range runs(x.Seqs, x.Starts, x.Lengths, x.Slot, 0, 0) { // the other rows of Out stay as they are
+		from := func(p op.Ptr, pitch int32) op.Ptr { return p + op.Ptr(int64(r.first)*int64(pitch)*s.act.Bytes()) }
+		s.GatedNorm(q, op.GatedNorm{
+			Out: from(x.Out, values), In: from(out, values), Z: from(column(channels), pitch), Scale: x.Scale, Rows: int32(r.rows), Heads: x.ValueHeads, HeadDim: x.ValueDim,
+			ZPitch: pitch, Gate: x.Gate, Eps: x.NormEps,
+		})
+	}
 	return true
 }

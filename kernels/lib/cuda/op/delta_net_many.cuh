@@ -1,6 +1,6 @@
 // DeltaNet for many sequences of few rows: convolution, delta rule, norm and gate in one launch. A block has a key head, and goes through its value heads of
-// one sequence after the other. A bulk copy brings a state to shared memory; while a block waits for it, the others of its multiprocessor work. Eight lanes
-// have a row of state, four neighbouring columns of every 32 each.
+// one sequence after the other. A bulk copy brings a state to shared memory, and the one after it as far as L2; while a block waits for it, the others of its
+// multiprocessor work. Eight lanes have a row of state, four neighbouring columns of every 32 each.
 //
 // A block alone has the channels of its key head, so that it may write their ring once it has read it: for the last of its value heads.
 // Grid: KeyHeads, at most Seqs; block kThreads; dynamic shared memory: a state. Limits: KeyDim = ValueDim = 128, Width 4, kMost sequences a block.
@@ -48,14 +48,15 @@ __device__ void delta_net_many(const atlas_DeltaNet &a) {
     }
     __syncthreads();
     const int items = count * ratio;
+    const auto state_of = [&](int m) { return a.State + (size_t(list[m / ratio].slot) * values + head_of(m % ratio)) * kState; };
     const auto bring = [&](int m) {
-        const atlas::drafted_rows &r = list[m / ratio];
-        if (r.position == 0) {
+        if (list[m / ratio].position == 0) {
             atlas::arrive(barrier);
             return;
         }
         atlas::arrive_expecting(barrier, kState * 4);
-        atlas::copy_bulk(__cvta_generic_to_shared(states), a.State + (size_t(r.slot) * values + head_of(m % ratio)) * kState, kState * 4, barrier);
+        atlas::copy_bulk(__cvta_generic_to_shared(states), state_of(m), kState * 4, barrier);
+        if (m + 1 < items) atlas::prefetch_bulk(state_of(m + 1), kState * 4);
     };
     if (threadIdx.x == 0 && items > 0) bring(0);
 
@@ -65,7 +66,7 @@ __device__ void delta_net_many(const atlas_DeltaNet &a) {
         const int h = head_of(m % ratio), kept = r.rows - r.drafts, channel = pair < 0 ? 0 : channel_of(h);
         const bool last = m % ratio == ratio - 1 || part == 2;
         const atlas::journal journal(a, r.slot);
-        float *const state = a.State + (size_t(r.slot) * values + h) * kState + group * kDim + t * 4;
+        float *const state = state_of(m) + group * kDim + t * 4;
         float4 *const own = reinterpret_cast<float4 *>(states + group * kDim + t * 4);
         const auto place = [&](int n, int j) -> float4 & { return own[n * kGroups * kDim / 4 + j * 8]; };
         const auto keep = [&] {
