@@ -66,7 +66,7 @@ __device__ void delta_net_many(const atlas_DeltaNet &a) {
         const int h = head_of(m % ratio), kept = r.rows - r.drafts, channel = pair < 0 ? 0 : channel_of(h);
         const bool last = m % ratio == ratio - 1 || part == 2;
         const atlas::journal journal(a, r.slot);
-        float *const state = state_of(m) + group * kDim + t * 4;
+        float *const state = a.State + (size_t(r.slot) * values + h) * kState + group * kDim + t * 4;
         float4 *const own = reinterpret_cast<float4 *>(states + group * kDim + t * 4);
         const auto place = [&](int n, int j) -> float4 & { return own[n * kGroups * kDim / 4 + j * 8]; };
         const auto keep = [&] {
@@ -75,7 +75,6 @@ __device__ void delta_net_many(const atlas_DeltaNet &a) {
 #pragma unroll
                 for (int j = 0; j < kQuads; j++) *reinterpret_cast<float4 *>(state + n * kGroups * kDim + j * 32) = place(n, j);
         };
-        const float decay = a.Decay[h], bias = a.Bias[h];
         int turn = turns[m / ratio];
         atlas::channel_pair mine;
         if (pair >= 0) {
@@ -125,7 +124,7 @@ __device__ void delta_net_many(const atlas_DeltaNet &a) {
             }
             const float unit = rsqrtf(atlas::row_sum(qq) + a.Eps) * rsqrtf(float(kDim)), key_unit = rsqrtf(atlas::row_sum(kk) + a.Eps);
             kq = atlas::row_sum(kq) * unit * key_unit;
-            beta = atlas::sigmoid(beta), alpha = __expf(decay * atlas::softplus(alpha + bias));
+            beta = atlas::sigmoid(beta), alpha = __expf(a.Decay[h] * atlas::softplus(alpha + a.Bias[h]));
             float out[kValues], step[kValues], squares = 0;
 #pragma unroll
             for (int n = 0; n < kValues; n++) {
