@@ -17,6 +17,7 @@ var _ bundle.Set = (*Set)(nil)
 
 // Kernels are the entry points of the image, in the order that New takes them. The constants are their places.
 var Kernels = [...]bundle.Kernel{
+	{Name: "atlas_advance"},
 	{Name: "atlas_causal_conv_rows_0"},
 	{Name: "atlas_causal_conv_rows_1"},
 	{Name: "atlas_causal_conv_4"},
@@ -213,6 +214,11 @@ var Kernels = [...]bundle.Kernel{
 	{Name: "atlas_route_128_1"},
 	{Name: "atlas_route_0"},
 	{Name: "atlas_route_1"},
+	{Name: "atlas_route_one_of_256"},
+	{Name: "atlas_route_8_of_256"},
+	{Name: "atlas_route_of_256_0"},
+	{Name: "atlas_route_of_256_1"},
+	{Name: "atlas_route_one_of_512"},
 	{Name: "atlas_route_32_of_512"},
 	{Name: "atlas_route_of_512_0"},
 	{Name: "atlas_route_of_512_1"},
@@ -232,6 +238,7 @@ var Kernels = [...]bundle.Kernel{
 
 const (
 	_ = iota - 1
+	kernelAdvance
 	kernelCausalConvRows_0
 	kernelCausalConvRows_1
 	kernelCausalConv_4
@@ -428,6 +435,11 @@ const (
 	kernelRoute_128_1
 	kernelRoute_0
 	kernelRoute_1
+	kernelRouteOneOf_256
+	kernelRoute_8Of_256
+	kernelRouteOf_256_0
+	kernelRouteOf_256_1
+	kernelRouteOneOf_512
 	kernelRoute_32Of_512
 	kernelRouteOf_512_0
 	kernelRouteOf_512_1
@@ -460,6 +472,11 @@ func New(kernels []op.Kernel, has func(feature string) bool) *Set {
 
 // Swap takes loaded entry points in the place of those that are launched now, in the same order.
 func (s *Set) Swap(kernels []op.Kernel) { s.kernels = [len(Kernels)]op.Kernel(kernels) }
+
+// Advance: kernels/lib/cuda/base.toml.
+func (s *Set) Advance(q op.Stream, a op.Advance) {
+	s.launchAdvance(q, a)
+}
 
 // CausalConv: kernels/lib/cuda/recurrent.toml.
 func (s *Set) CausalConv(q op.Stream, a op.CausalConv) {
@@ -1044,16 +1061,24 @@ func (s *Set) RotaryCache(q op.Stream, a op.RotaryCache) {
 // Route: kernels/lib/cuda/base.toml.
 func (s *Set) Route(q op.Stream, a op.Route) {
 	switch {
-	case a.Rows == 1 && a.Experts <= 128:
+	case a.Rows == 1 && int64(a.Experts)-int64(a.Shared) <= 128:
 		s.launchRouteOne(q, a)
-	case a.Rows <= 8 && a.Experts <= 128:
+	case a.Rows <= 8 && int64(a.Experts)-int64(a.Shared) <= 128:
 		s.launchRoute_8(q, a)
-	case a.Rows <= 16 && a.Experts <= 128:
+	case a.Rows <= 16 && int64(a.Experts)-int64(a.Shared) <= 128:
 		s.launchRoute_16(q, a)
-	case a.Rows <= 128 && a.Experts <= 128:
+	case a.Rows <= 128 && int64(a.Experts)-int64(a.Shared) <= 128:
 		s.launchRoute_128(q, a)
-	case a.Experts <= 128:
+	case int64(a.Experts)-int64(a.Shared) <= 128:
 		s.launchRoute(q, a)
+	case a.Rows == 1 && int64(a.Experts)-int64(a.Shared) <= 256:
+		s.launchRouteOneOf_256(q, a)
+	case a.Rows <= 8 && int64(a.Experts)-int64(a.Shared) <= 256:
+		s.launchRoute_8Of_256(q, a)
+	case a.Rows > 32 && int64(a.Experts)-int64(a.Shared) <= 256:
+		s.launchRouteOf_256(q, a)
+	case a.Rows == 1:
+		s.launchRouteOneOf_512(q, a)
 	case a.Rows <= 32:
 		s.launchRoute_32Of_512(q, a)
 	default:
@@ -1103,6 +1128,14 @@ func (s *Set) Unpack(q op.Stream, a op.Unpack) {
 		s.launchUnpackQ6K(q, a)
 	default:
 		q.Fail(unsupported("Unpack", a.W.Scheme))
+	}
+}
+
+// launchAdvance: kernels/lib/cuda/base.toml.
+func (s *Set) launchAdvance(q op.Stream, a op.Advance) {
+	if g := (op.Grid{X: uint32(a.Seqs), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.Advance)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[kernelAdvance], g)
 	}
 }
 
@@ -2567,6 +2600,37 @@ func (s *Set) launchRoute(q op.Stream, a op.Route) {
 	}
 }
 
+// launchRouteOneOf_256: kernels/lib/cuda/base.toml.
+func (s *Set) launchRouteOneOf_256(q op.Stream, a op.Route) {
+	*(*op.Route)(q.Args(unsafe.Sizeof(a))) = a
+	q.Launch(s.kernels[kernelRouteOneOf_256], op.Grid{X: 1, Y: 1, Z: 1})
+}
+
+// launchRoute_8Of_256: kernels/lib/cuda/base.toml.
+func (s *Set) launchRoute_8Of_256(q op.Stream, a op.Route) {
+	*(*op.Route)(q.Args(unsafe.Sizeof(a))) = a
+	q.Launch(s.kernels[kernelRoute_8Of_256], op.Grid{X: 1, Y: 1, Z: 1})
+}
+
+// launchRouteOf_256: kernels/lib/cuda/base.toml.
+func (s *Set) launchRouteOf_256(q op.Stream, a op.Route) {
+	b := argumentsRoute{a, q.Scratch((int64(a.Rows) + 31) / 32 * int64(a.Experts) * 4)}
+	if g := (op.Grid{X: uint32((int64(a.Rows) + 31) / 32), Y: 1, Z: 1}); g.X != 0 {
+		*(*argumentsRoute)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[kernelRouteOf_256_0], g)
+	}
+	if g := (op.Grid{X: uint32((int64(a.Rows) + 31) / 32), Y: 1, Z: 1}); g.X != 0 {
+		*(*argumentsRoute)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[kernelRouteOf_256_1], g)
+	}
+}
+
+// launchRouteOneOf_512: kernels/lib/cuda/base.toml.
+func (s *Set) launchRouteOneOf_512(q op.Stream, a op.Route) {
+	*(*op.Route)(q.Args(unsafe.Sizeof(a))) = a
+	q.Launch(s.kernels[kernelRouteOneOf_512], op.Grid{X: 1, Y: 1, Z: 1})
+}
+
 // launchRoute_32Of_512: kernels/lib/cuda/base.toml.
 func (s *Set) launchRoute_32Of_512(q op.Stream, a op.Route) {
 	*(*op.Route)(q.Args(unsafe.Sizeof(a))) = a
@@ -2752,11 +2816,14 @@ func (s *Set) scratchPagedAttention(a op.PagedAttention) (most int64) {
 }
 
 func (s *Set) scratchRoute(a op.Route) (most int64) {
-	if a.Experts <= 128 {
+	if int64(a.Experts)-int64(a.Shared) <= 128 {
 		most = max(most, (min(int64(a.Rows), 128)+7)/8*int64(a.Experts)*4,
 			(int64(a.Rows)+31)/32*int64(a.Experts)*4)
 	}
-	if !(a.Experts <= 128) {
+	if !(int64(a.Experts)-int64(a.Shared) <= 128) && int64(a.Experts)-int64(a.Shared) <= 256 {
+		most = max(most, (int64(a.Rows)+31)/32*int64(a.Experts)*4)
+	}
+	if !(int64(a.Experts)-int64(a.Shared) <= 128) && !(int64(a.Experts)-int64(a.Shared) <= 256) {
 		most = max(most, (int64(a.Rows)+31)/32*int64(a.Experts)*4)
 	}
 	return most
