@@ -29,6 +29,7 @@ type Norm struct {
 	Rows, Cols, Pitch int32
 	Type DType
 }
+type Recurrent interface{}
 `
 
 func read(t *testing.T, source string) (*Contract, error) {

@@ -30,6 +30,7 @@ const ( SchemeBF16 Scheme = 1; SchemeQ8_0 Scheme = 2 )
 type Weight struct { Data Ptr; Scheme Scheme; Rows int32 }
 type Core interface { Linear(Stream, Linear) }
 type Attention interface{}
+type Recurrent interface{}
 type MoE interface{}
 type Sampler interface{}
 type Packer interface{}

@@ -68,6 +68,7 @@ type Fused interface {
 // The other required interfaces.
 type (
 	Attention interface{}
+	Recurrent interface{}
 	MoE       interface{}
 	Sampler   interface{}
 	Memory    interface{}
