@@ -1,6 +1,6 @@
 // DeltaNet for many sequences of few rows: convolution, delta rule, norm and gate in one launch. A block has a key head, and goes through its value heads of
-// one sequence after the other. A bulk copy brings a state to shared memory, and the one after it as far as L2; while a block waits for it, the others of its
-// multiprocessor work. Eight lanes have a row of state, four neighbouring columns of every 32 each.
+// one sequence after the other. A bulk copy brings a state to shared memory; while a block waits for it, the others of its multiprocessor work. Eight lanes
+// have a row of state, four neighbouring columns of every 32 each.
 //
 // A block alone has the channels of its key head, so that it may write their ring once it has read it: for the last of its value heads.
 // Grid: KeyHeads, at most Seqs; block kThreads; dynamic shared memory: a state. Limits: KeyDim = ValueDim = 128, Width 4, kMost sequences a block.
@@ -48,15 +48,14 @@ __device__ void delta_net_many(const atlas_DeltaNet &a) {
     }
     __syncthreads();
     const int items = count * ratio;
-    const auto state_of = [&](int m) { return a.State + (size_t(list[m / ratio].slot) * values + head_of(m % ratio)) * kState; };
     const auto bring = [&](int m) {
-        if (list[m / ratio].position == 0) {
+        const atlas::drafted_rows &r = list[m / ratio];
+        if (r.position == 0) {
             atlas::arrive(barrier);
             return;
         }
         atlas::arrive_expecting(barrier, kState * 4);
-        atlas::copy_bulk(__cvta_generic_to_shared(states), state_of(m), kState * 4, barrier);
-        if (m + 1 < items) atlas::prefetch_bulk(state_of(m + 1), kState * 4);
+        atlas::copy_bulk(__cvta_generic_to_shared(states), a.State + (size_t(r.slot) * values + head_of(m % ratio)) * kState, kState * 4, barrier);
     };
     if (threadIdx.x == 0 && items > 0) bring(0);
 
@@ -75,6 +74,7 @@ __device__ void delta_net_many(const atlas_DeltaNet &a) {
 #pragma unroll
                 for (int j = 0; j < kQuads; j++) *reinterpret_cast<float4 *>(state + n * kGroups * kDim + j * 32) = place(n, j);
         };
+        const float decay = a.Decay[h], bias = a.Bias[h];
         int turn = turns[m / ratio];
         atlas::channel_pair mine;
         if (pair >= 0) {
@@ -124,7 +124,7 @@ __device__ void delta_net_many(const atlas_DeltaNet &a) {
             }
             const float unit = rsqrtf(atlas::row_sum(qq) + a.Eps) * rsqrtf(float(kDim)), key_unit = rsqrtf(atlas::row_sum(kk) + a.Eps);
             kq = atlas::row_sum(kq) * unit * key_unit;
-            beta = atlas::sigmoid(beta), alpha = __expf(a.Decay[h] * atlas::softplus(alpha + a.Bias[h]));
+            beta = atlas::sigmoid(beta), alpha = __expf(decay * atlas::softplus(alpha + bias));
             float out[kValues], step[kValues], squares = 0;
 #pragma unroll
             for (int n = 0; n < kValues; n++) {
