@@ -10,8 +10,10 @@ package op
 // The last Drafts[s] rows of a sequence may be drafts: rows of tokens that may turn out wrong, at most MaxDrafts and fewer than all. They are
 // computed like the others, but the slot keeps the state before them and, in a journal, what leads from there over each of them. The next step
 // of the sequence says with Accepted[s] how many of them were right: it starts behind those, and makes the state there from the journal.
-// Where Drafts and Accepted are zero there are none. Rings are addressed by position, so that no row is written that the same step reads:
-// blocks need not wait for each other.
+// Where Drafts and Accepted are zero there are none. Where both are positive, a sequence has one row before its drafts.
+//
+// Rings are addressed by position. So no row of a journal is written that the same step reads, nor of a convolution's inputs where a sequence
+// has at most 1+MaxDrafts rows: blocks need not wait for each other. In steps of more rows a convolution reads its ring before it writes it.
 type Recurrent interface {
 	CausalConv(Stream, CausalConv)
 	DeltaRule(Stream, DeltaRule)

@@ -163,6 +163,9 @@ func (m *machine) check(plan *Plan) {
 		if c.Drafts() > 0 && (m.left[c.Drafted].sequence != q || len(m.left[c.Drafted].drafts) < c.Drafts() || q.Single) {
 			m.t.Fatalf("the drafts of chunk %+v are another's, or too many", c)
 		}
+		if c.Accepted > 0 && c.Drafts() > 0 && c.Rows != c.Draws {
+			m.t.Fatalf("chunk %+v has several rows between accepted drafts and drafts", c)
+		}
 		known := start + c.Rows - c.Drafts()
 		if c.Rows-c.Drafts() < 1 || known > length || (c.Draws > 0) != (known == length) {
 			m.t.Fatalf("chunk %+v of %d tokens", c, length)
