@@ -196,7 +196,7 @@ func (l *Loader) Experts(count, cols int32, parts func(e int32) []model.Part) op
 		l.queue.add(func() error { return l.place(&b, stack, first, last, pitch) })
 	}
 	if scaled(w.Scheme) {
-		w.Scale = l.Floats(append(factors, make([]float32, int(count*w.Rows)-len(factors))...))
+		w.Scale = l.Floats(append(factors, make([]float32, int(count)*int(w.Rows)-len(factors))...))
 	}
 	return w
 }

@@ -27,7 +27,7 @@ type Residual struct {
 	ahead bool // normed holds next(h)
 }
 
-// enter begins the work of a block, in front of which one with the norm next stands.
+// enter begins the work of a block; next is the norm before the block behind it.
 func (h *Residual) enter(b Block, next Norm) {
 	h.before, h.after, h.next = b.Before, b.After, next
 	h.ready, h.ahead = h.ahead, false

@@ -12,12 +12,12 @@ import (
 // Scaling lowers rotary frequencies, so that a model serves contexts longer than those it was first trained with. Which fields count
 // depends on the type: see scalingKeys. A nil field is one that the file does not give.
 type Scaling struct {
-	Type    *string  `json:"rope_type"`             // default, linear, dynamic, llama3 or yarn
-	OldType *string  `json:"type"`                  // the same, by its older name
-	Theta   *float64 `json:"rope_theta"`            // in place of Rotary.Theta
-	Partial *float64 `json:"partial_rotary_factor"` // in place of Rotary.Partial
-	Mrope   []int32  `json:"mrope_section"`         // pairs for time, height and width, whose positions are equal in text
-	Woven   *bool    `json:"mrope_interleaved"`     // pairs of time, height and width take turns
+	Type        *string  `json:"rope_type"`             // default, linear, dynamic, llama3 or yarn
+	OldType     *string  `json:"type"`                  // the same, by its older name
+	Theta       *float64 `json:"rope_theta"`            // in place of Rotary.Theta
+	Partial     *float64 `json:"partial_rotary_factor"` // in place of Rotary.Partial
+	Mrope       []int32  `json:"mrope_section"`         // pairs for time, height and width, whose positions are equal in text
+	Interleaved *bool    `json:"mrope_interleaved"`     // pairs of time, height and width take turns, which text does not show
 
 	Factor           *float64 `json:"factor"`                           // how much longer contexts are
 	LowFrequency     *float64 `json:"low_freq_factor"`                  // llama3: pairs that turn less often in the first context are stretched in full
@@ -165,11 +165,11 @@ func (r *Rotary) CheckSections() error {
 	if len(sections) == 0 {
 		return nil
 	}
-	sum := int32(0)
+	sum := int64(0)
 	for _, pairs := range sections {
-		sum += pairs
+		sum += int64(pairs)
 	}
-	if len(sections) != 3 || slices.Min(sections) < 0 || sum != r.dims/2 {
+	if len(sections) != 3 || slices.Min(sections) < 0 || sum != int64(r.dims/2) {
 		return fmt.Errorf("mrope_section is %v (it must be three numbers whose sum is %d, the pairs that turn)", sections, r.dims/2)
 	}
 	return nil

@@ -49,6 +49,7 @@ func TestConfigsAreRefused(t *testing.T) {
 		{"qwen3_5_text", `"rope_parameters": {"rope_theta": 1e6, "mrope_section": [11, 11, 10]}`, "mrope_section is [11 11 10] (it must be three numbers whose sum is 4, the pairs that turn)"},
 		{"qwen3_5_text", `"rope_parameters": {"rope_theta": 1e6, "mrope_section": [4]}`, "mrope_section is [4]"},
 		{"qwen3_5_text", `"rope_parameters": {"rope_theta": 1e6, "mrope_section": [6, -1, -1]}`, "mrope_section is [6 -1 -1]"},
+		{"qwen3_5_text", `"rope_parameters": {"rope_theta": 1e6, "mrope_section": [2147483647, 2147483647, 6]}`, "mrope_section is [2147483647 2147483647 6]"},
 		{"qwen3_5_text", `"num_experts": 8`, "num_experts is 8"},
 		{"qwen3_5_text", `"hidden_act": "gelu"`, "hidden_act"},
 		{"qwen3_next", `"num_experts_per_tok": 600`, "num_experts_per_tok is 600"},
