@@ -24,7 +24,7 @@ type Config struct {
 
 	MaxBatchTokens   int // rows of a step; DefaultBatchTokens. The model's buffers must hold as many
 	MaxSequences     int // running at once; DefaultSequences
-	MaxOutputs       int // rows of a step whose logits are kept; MaxSequences·Draws. Scored prompts advance by as many
+	MaxOutputs       int // rows of a step whose logits are kept; MaxSequences·Draws, which is the least. Scored prompts advance by as many
 	MaxContext       int // tokens of a prompt and its answer; the model's
 	MaxWaiting       int // requests that wait; DefaultWaiting
 	MaxWaitingTokens int // prompt tokens that wait; DefaultWaitingTokens
@@ -74,7 +74,7 @@ func (c Config) complete() (Config, error) {
 	fill(&c.MaxBatchTokens, DefaultBatchTokens)
 	fill(&c.Draws, 1)
 	fill(&c.MaxSequences, min(DefaultSequences, c.MaxBatchTokens/max(c.Draws, 1)))
-	fill(&c.MaxOutputs, c.MaxSequences*c.Draws)
+	c.MaxOutputs = max(c.MaxOutputs, c.MaxSequences*c.Draws)
 	fill(&c.MaxContext, int(layout.MaxContext))
 	fill(&c.MaxWaiting, DefaultWaiting)
 	fill(&c.MaxWaitingTokens, DefaultWaitingTokens)
@@ -96,7 +96,7 @@ func (c Config) complete() (Config, error) {
 	}
 	for _, n := range c.GraphSizes {
 		if n < 1 || n > c.MaxSequences {
-			return c, fmt.Errorf("steps of %d rows cannot be recorded (set --graph-capture-sizes to sizes from 1 to --max-sequences, which is %d)", n, c.MaxSequences)
+			return c, fmt.Errorf("decode steps of %d sequences cannot be recorded (set --graph-capture-sizes to sizes from 1 to --max-sequences, which is %d)", n, c.MaxSequences)
 		}
 	}
 	if c.Blocks > mostBlocks(c.BlockSize) {

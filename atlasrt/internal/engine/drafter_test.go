@@ -195,3 +195,11 @@ func TestConfigRefusesDraws(t *testing.T) {
 		}
 	}
 }
+
+// There is room for the logits of every draw, whatever a config says of others.
+func TestThereAreLogitsForEveryDraw(t *testing.T) {
+	f := newFixture(t, drafting(2, func(c *Config, _ *fixture) { c.MaxOutputs = 1 }))
+	if got, want := f.ask(t, greedy([]int32{1, 2}, 20)), f.model.greedy([]int32{1, 2}, 20); !slices.Equal(got.tokens, want) {
+		t.Errorf("got %v (%v), want %v", got.tokens, got.err, want)
+	}
+}

@@ -60,7 +60,7 @@ func TestConfigRefusesGraphs(t *testing.T) {
 		want   string
 	}{
 		{"mode", func(c *Config) { c.Graphs = "some" }, "set --graph-mode to one of none, piecewise, full, full_decode_only, full_and_piecewise"},
-		{"size over the sequences", func(c *Config) { c.GraphSizes = []int{1, 5} }, "steps of 5 rows cannot be recorded"},
+		{"size over the sequences", func(c *Config) { c.GraphSizes = []int{1, 5} }, "decode steps of 5 sequences cannot be recorded"},
 		{"size of nothing", func(c *Config) { c.GraphSizes = []int{0} }, "set --graph-capture-sizes to sizes from 1 to --max-sequences, which is 4"},
 	}
 	for _, test := range cases {

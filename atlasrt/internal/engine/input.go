@@ -23,9 +23,9 @@ type input struct {
 // padding alone, and are sent with the early ones.
 type inputs struct{ early, late []input }
 
-// stepInputs lists the arrays of a step that makes so many draws of a sequence at most. Tokens come first, for op.Resolve replaces references among them. Then come those
-// whose sizes depend on rows and outputs alone: recorded pieces read no others, and find them at one place whatever sequences
-// a step has. Slots of states are among them where the model keeps any, and what drafts need where there may be some.
+// stepInputs lists the arrays of a step that makes so many draws of a sequence at most. Tokens come first, for op.Resolve replaces
+// references among them. Then come those whose sizes depend on rows and outputs alone: recorded pieces read no others, and find them at one
+// place whatever sequences a step has. Slots of states are at the end where the model keeps any, and what drafts need where there may be some.
 func stepInputs(layout model.Layout, draws int) inputs {
 	rows := func(s *shape) int { return s.rows }
 	outputs := func(s *shape) int { return s.outputs }

@@ -254,7 +254,7 @@ func (r *runner) shape(p *sched.Plan, tasks []*task) shape {
 	} else if s.recording == Piecewise {
 		s.rows = bucketRows(s.rows, c.MaxBatchTokens)
 		if s.outputs > 0 {
-			s.outputs = min(powerOfTwo(s.outputs), max(c.MaxOutputs, c.MaxSequences*c.Draws))
+			s.outputs = min(powerOfTwo(s.outputs), c.MaxOutputs)
 		}
 	}
 	return s
