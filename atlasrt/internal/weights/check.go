@@ -13,11 +13,10 @@ import (
 
 // Want is a tensor that a model needs.
 type Want struct {
-	Name     string  // in the checkpoint
-	Shape    []int64 // that it must have
-	Types    []Type  // those that will do; none: any
-	Optional bool    // nothing is said when it is missing
-	Plus     float32 // is added to its elements when they are loaded
+	Name  string  // in the checkpoint
+	Shape []int64 // that it must have
+	Types []Type  // those that will do; none: any
+	Plus  float32 // is added to its elements when they are loaded
 }
 
 // maxReported bounds the lines of an error: a checkpoint of another model lacks thousands of tensors.
@@ -33,7 +32,6 @@ func Check(c Checkpoint, wants []Want) error {
 	for _, want := range wants {
 		info, ok := c.Info(want.Name)
 		switch {
-		case !ok && want.Optional:
 		case !ok:
 			missing = append(missing, want)
 		case !sameShape(info.Shape, want.Shape):

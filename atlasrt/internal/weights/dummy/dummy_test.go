@@ -112,7 +112,7 @@ func TestCheckpoint(t *testing.T) {
 		{Name: "layers.0.mlp.gate.weight", Shape: []int64{4, 96}},
 		{Name: "norm", Shape: []int64{96}},
 		{Name: "norm2", Shape: []int64{96}, Types: []weights.Type{tensor.BF16}},
-		{Name: "packed", Shape: []int64{4, 48}, Types: []weights.Type{tensor.U8}, Optional: true},
+		{Name: "packed", Shape: []int64{4, 48}, Types: []weights.Type{tensor.U8}},
 		{Name: "block_scale", Shape: []int64{4, 6}, Types: []weights.Type{tensor.F8_E4M3}},
 	}
 	c, err := New(config, wants, Options{Scheme: op.SchemeQ4_0, Assets: weights.Assets{Tokenizer: []byte("T")}})
