@@ -161,8 +161,6 @@ func TestRandomOperations(t *testing.T) {
 					}
 					c.Commit(l.s, l.tokens[:to])
 				case pick == 7 && len(all) > 0:
-					c.Abort(all[random.IntN(len(all))].s)
-				case pick == 8 && len(all) > 0:
 					i := random.IntN(len(all))
 					c.Release(all[i].s)
 					all = slices.Delete(all, i, i+1)

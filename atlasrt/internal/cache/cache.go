@@ -11,7 +11,10 @@
 // goroutine at a time may use a Cache.
 package cache
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // Sizes are those of the pools.
 type Sizes struct {
@@ -131,13 +134,16 @@ func (c *Cache) Commit(s *Sequence, tokens []int32) {
 	s.committed = len(tokens)
 }
 
-// Abort gives back the blocks of s that were reserved and not written, and the slot where nothing is written.
-func (c *Cache) Abort(s *Sequence) { c.drop(s, c.blocksFor(s.committed)) }
-
-// Release gives back all that s holds; it is empty then. Written blocks stay cached until their memory is needed.
+// Release gives back all that s holds, the last block first; it is empty then. Written blocks stay cached until their memory is needed: so the
+// end of a prefix is dropped from the cache before its beginning, without which it could not be matched.
 func (c *Cache) Release(s *Sequence) {
-	c.drop(s, 0)
-	s.committed = 0
+	for _, id := range slices.Backward(s.blocks) {
+		c.blocks.give(id, c.begun, c.ended)
+	}
+	if s.slot != none {
+		c.slots.give(s.slot, c.begun, c.ended)
+	}
+	s.blocks, s.slot, s.committed = s.blocks[:0], none, 0
 }
 
 // Begin says that a step is in flight which may read and write all that is held now. Steps end in the order in which they began. What is
@@ -170,16 +176,3 @@ func (c *Cache) shares() bool { return c.blocks.written != nil }
 func (c *Cache) states() bool { return len(c.slots.items) > 0 }
 
 func (c *Cache) blocksFor(tokens int) int { return (tokens + c.blockSize - 1) / c.blockSize }
-
-// drop gives back all but the first keep blocks, the last one first, and the slot where it keeps none. So the end of a prefix is dropped from
-// the cache before its beginning, without which it could not be matched.
-func (c *Cache) drop(s *Sequence, keep int) {
-	for i := len(s.blocks) - 1; i >= keep; i-- {
-		c.blocks.give(s.blocks[i], c.begun, c.ended)
-	}
-	s.blocks = s.blocks[:keep]
-	if keep == 0 && s.slot != none {
-		c.slots.give(s.slot, c.begun, c.ended)
-		s.slot = none
-	}
-}

@@ -133,17 +133,6 @@ func TestReleaseWaitsForBothStepsInFlight(t *testing.T) {
 	}
 }
 
-func TestAbortGivesBackWhatIsNotWritten(t *testing.T) {
-	c := New(Sizes{Blocks: 8, BlockSize: 4}, true)
-	s := c.Open("", 20)
-	c.Reserve(s, 20)
-	c.Commit(s, tokens(6, 0))
-	c.Abort(s)
-	if len(s.Blocks()) != 2 || c.Blocks().Available() != 6 {
-		t.Errorf("got %d blocks held and %d available, want 2 and 6", len(s.Blocks()), c.Blocks().Available())
-	}
-}
-
 func TestEvictsLongestUnusedTailFirst(t *testing.T) {
 	c := New(Sizes{Blocks: 6, BlockSize: 4}, true)
 	old, _ := write(t, c, "", tokens(12, 0))
