@@ -2,12 +2,12 @@
 //
 // A case is one call of an operation: exact sizes, random inputs, results filled with NaN before the call, and noise around every buffer.
 // It passes when the results agree with the oracle's within a tolerance and nothing else was written. Further cases run the same rows in
-// batches of different sizes, and want the same bits for a row (see rows.go, conversation.go and steps.go). Sizes of buffers come from the struct
-// tags of package op.
+// batches of different sizes, and want the same bits for a row (see rows.go, conversation.go and steps.go). Sizes of buffers come from the
+// struct tags of package op.
 //
-// The files: cases_*.go list the calls that are judged, cases_bench.go and cases_serving.go those that are timed; run.go goes through them;
-// fill*.go makes inputs; side.go runs a call; reference.go asks the oracle; judge.go and compare.go compare results; tolerance.go says how far they may differ; bench.go, stopwatch.go and
-// profile.go measure time; tune.go compares the kernels of a manifest with each other.
+// The files: cases_*.go list the calls that are judged, cases_bench.go and cases_serving.go those that are timed; run.go goes through the
+// former; fill*.go makes inputs; side.go runs a call; reference.go asks the oracle; judge.go and compare.go compare results; tolerance.go says
+// how far they may differ; bench.go, stopwatch.go and profile.go measure time; tune.go compares the kernels of a manifest with each other.
 package optest
 
 import (

@@ -132,7 +132,8 @@ func (t *Target) added(scheme op.Scheme) float64 {
 }
 
 // chunked is the error of a delta rule in matrix form: for sequences of many rows kernels may multiply factors in bf16, whose rounding errors
-// stay in the state: of T, of U and W, of the state, and of what is added to it. Kernels that take one row after the other have none beside that of sums.
+// stay in the state: of T, of U and W, of the state, and of what is added to it. Kernels that take one row after the other have none beside
+// that of sums.
 func (t *Target) chunked(c *Case) float64 {
 	const many = 8
 	starts := get[int32](c.values["Starts"])

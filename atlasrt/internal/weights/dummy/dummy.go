@@ -22,10 +22,10 @@
 //   - The scale of a whole matrix, or of blocks of F8_E4M3, has no pattern: it is float32(1/(k·√columns)) of the matrix with
 //     k = 0.6 for F8_E4M3 and 3.4 for packed codes.
 //
-// For a matrix "…o_proj.weight" or "…out_proj.weight" and its scales, columns means 64 times as many, so that values are an eighth of the size. With random
-// queries and keys, every row of a prompt attends to all others alike, and attention adds the same vector to each. At full size that
-// vector would make all rows equal after some layers, and routers would send them to the same experts. The mean of every code's values is
-// zero for the same reason.
+// For a matrix "…o_proj.weight" or "…out_proj.weight" and its scales, columns means 64 times as many, so that values are an eighth of the
+// size. With random queries and keys, every row of a prompt attends to all others alike, and attention adds the same vector to each. At full
+// size that vector would make all rows equal after some layers, and routers would send them to the same experts. The mean of every code's
+// values is zero for the same reason.
 //
 // Delta nets forget by exp(−exp(A_log)·ln(1 + e^(a+dt_bias))) for each row, of which a has the size of the input, about 1. With exp(A_log)
 // from 0.37 to 2.7 and dt_bias from −6 to −2, heads remember some ten to some thousand rows. What they write is bounded by what they read:
