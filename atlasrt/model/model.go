@@ -19,11 +19,12 @@ type Model interface {
 	Forward(q op.Stream, in *Inputs)
 }
 
-// Layout is what a model keeps between steps, and the largest token id and position that it knows.
+// Layout is what a model keeps between steps, the largest token id and position that it knows, and the drafts that it is made for.
 type Layout struct {
 	Memory     []Memory // of each layer that keeps something
 	Vocab      int32    // token ids, from 0
 	MaxContext int32    // positions, from 0: the longest sequence
+	Drafts     int32    // most drafts of one sequence in a step: Limits.Drafts
 }
 
 // Keeps tells whether any layer keeps memory of a kind.

@@ -91,6 +91,9 @@ func (c Config) complete() (Config, error) {
 	if (c.Draws > 1) != (c.Drafter != nil) {
 		return c, fmt.Errorf("engine: %d draws, and a drafter is given: %t (a drafter is for more than one draw)", c.Draws, c.Drafter != nil)
 	}
+	if c.Draws-1 > int(layout.Drafts) {
+		return c, fmt.Errorf("engine: %d draws, and the model is made for %d drafts of a sequence (make it for one less than the draws)", c.Draws, layout.Drafts)
+	}
 	if _, _, err := c.Graphs.Recordings(); err != nil {
 		return c, err
 	}

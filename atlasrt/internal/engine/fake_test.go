@@ -29,7 +29,7 @@ type fakeModel struct {
 const fakeVocab = 40
 
 func newFakeModel(d *tapeDevice) *fakeModel {
-	return &fakeModel{layout: model.Layout{Memory: []model.Memory{model.KeysAndValues(1, 2), model.KeysAndValues(2, 1)}, Vocab: fakeVocab, MaxContext: 400}, device: d}
+	return &fakeModel{layout: model.Layout{Memory: []model.Memory{model.KeysAndValues(1, 2), model.KeysAndValues(2, 1)}, Vocab: fakeVocab, MaxContext: 400, Drafts: fakeJournal}, device: d}
 }
 
 func (m *fakeModel) Layout() model.Layout { return m.layout }

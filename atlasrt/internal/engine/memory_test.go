@@ -203,7 +203,7 @@ func TestEngineTakesWhatIsPlanned(t *testing.T) {
 		overlaps, states, draws := i%2 == 1, i/2%2 == 1, 1+i/4*3
 		t.Run(fmt.Sprintf("overlaps %t, states %t, %d draws", overlaps, states, draws), func(t *testing.T) {
 			n := small()
-			n.Draws = draws
+			n.Draws, n.Layout.Drafts = draws, int32(draws-1)
 			n.WeightBytes, n.ActivationBytes, n.MemoryBytes = 0, 0, 60<<20
 			if states {
 				n.Layout.Memory = append(n.Layout.Memory, fakeState, model.Memory{Kind: model.PerSequence, Arrays: []model.Array{{Elements: 1000}}})

@@ -41,6 +41,7 @@ type Decoder struct {
 	rope      *Rope
 	blocks    []Block
 	memory    []model.Memory
+	drafts    int32    // most of one sequence in a step
 	start     Residual // of every step
 }
 
@@ -54,6 +55,7 @@ func (b *Builder) Decoder(blocks func(layer int32, prefix string) []Block) *Deco
 		embedding: b.src.Matrix(c.Hidden, model.Part{Name: "model.embed_tokens.weight", Rows: c.Vocab}),
 		norm:      b.NewNorm("model.norm.weight"),
 		rope:      b.rope,
+		drafts:    b.limits.Drafts,
 	}
 	for i := range c.Layers {
 		d.blocks = append(d.blocks, blocks(i, fmt.Sprintf("model.layers.%d.", i))...)
@@ -84,7 +86,7 @@ func (b *Builder) PreNorm(prefix string, mixer Mixer, feed Body) []Block {
 
 // Layout implements model.Model.
 func (d *Decoder) Layout() model.Layout {
-	return model.Layout{Memory: d.memory, Vocab: d.config.Vocab, MaxContext: d.config.MaxPositions}
+	return model.Layout{Memory: d.memory, Vocab: d.config.Vocab, MaxContext: d.config.MaxPositions, Drafts: d.drafts}
 }
 
 // Forward implements model.Model.
