@@ -128,9 +128,8 @@ func better(name string, layers int) bool {
 	return err == nil && (i < layers/8 || i >= 7*layers/8 || (i-layers/8)%3 == 2)
 }
 
-// New makes a checkpoint that holds every tensor of wants, optional ones too. Settings that say nothing of quantisation say then how
-// matrices are stored, with the activations of published checkpoints. It fails when a tensor has no type that can
-// be made, or a size that cannot be.
+// New makes a checkpoint that holds every tensor of wants. Settings that say nothing of quantisation say then how matrices are stored, with
+// the activations of published checkpoints. It fails when a tensor has no type that can be made, or a size that cannot be.
 func New(config *weights.Config, wants []weights.Want, options Options) (*Checkpoint, error) {
 	if options.Scheme == 0 {
 		options.Scheme = op.SchemeBF16
