@@ -19,7 +19,7 @@ func TestBF16LosesLittleMoreThanTheOracle(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			folder := testdata.Shared(t, "golden/"+name)
 			want := readGolden(t, name)
-			tied := expertTies(t, folder, want.tokens)
+			tied := expertTies(t, folder, want.tokens, nearTie)
 			eachHardwareThat(t, keepsBF16, false, func(t *testing.T, target *instance.Target) {
 				var layout model.Layout
 				logits := func(target *instance.Target, exact bool) []float32 {

@@ -225,7 +225,7 @@ func TestDefaultKernelsStayClose(t *testing.T) {
 	for _, name := range families() {
 		t.Run(name, func(t *testing.T) {
 			want := readGolden(t, name)
-			tied := expertTies(t, want.checkpoint, want.tokens)
+			tied := expertTies(t, want.checkpoint, want.tokens, nearTie)
 			eachHardware(t, false, func(t *testing.T, target *instance.Target) {
 				m := place(t, target, want.checkpoint, false)
 				logits, err := direct(t, m).Logits(want.tokens, 0, true)

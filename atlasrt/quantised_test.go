@@ -2,6 +2,7 @@ package main
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/atlas-inference/atlas/atlasrt/internal/instance"
@@ -16,26 +17,38 @@ var quantised = []string{
 
 // Quantised checkpoints run on the reference and on all hardware. transformers dequantised the weights and kept activations in f32,
 // so that only roundings of activations are between the two: exact kernels round them to bf16 at most, and so do a GPU's others in
-// steps of few rows.
+// steps of few rows. A CPU's others round them to bytes where they meet NVFP4.
 func TestQuantisedCheckpointsAgreeWithTransformers(t *testing.T) {
 	for _, name := range quantised {
 		t.Run(name, func(t *testing.T) {
 			folder := testdata.Shared(t, "golden/"+name)
 			want := readGolden(t, name)
-			tied := expertTies(t, folder, want.tokens)
+			tied := expertTies(t, folder, want.tokens, nearTie)
 			for _, act := range []op.DType{op.F32, op.BF16} {
 				target := onOracle(act)
-				t.Run(target.Bundle.Hardware, func(t *testing.T) { agrees(t, target, folder, want, tied, true, 128) })
+				t.Run(target.Bundle.Hardware, func(t *testing.T) { agrees(t, target, folder, want, tied, closeness(target), true, 128) })
 			}
-			eachHardware(t, true, func(t *testing.T, target *instance.Target) { agrees(t, target, folder, want, tied, true, 128) })
-			eachHardware(t, false, func(t *testing.T, target *instance.Target) { agrees(t, target, folder, want, tied, false, 32) })
+			eachHardware(t, true, func(t *testing.T, target *instance.Target) {
+				agrees(t, target, folder, want, tied, closeness(target), true, 128)
+			})
+			eachHardware(t, false, func(t *testing.T, target *instance.Target) {
+				tied, limit := tied, closeness(target)
+				if keepsF32(target.Bundle) && strings.Contains(name, "nvfp4") {
+					tied, limit = expertTies(t, folder, want.tokens, 3*nearTie), inBytes
+				}
+				agrees(t, target, folder, want, tied, limit, false, 32)
+			})
 		})
 	}
 }
 
+// inBytes is how far, in relative L2, the logits of these small models may be off where a CPU rounds activations to bytes. Where weights
+// are dense it comes to half of that, 1.6 times what the reference loses by rounding to bf16.
+const inBytes = 6e-2
+
 // agrees compares logits of a prompt in steps of so many rows. Exact targets whose activations are f32 must also write what
 // transformers writes; others may round at every position where no experts tie.
-func agrees(t *testing.T, target *instance.Target, folder string, want golden, tied []bool, exact bool, rows int) {
+func agrees(t *testing.T, target *instance.Target, folder string, want golden, tied []bool, limit float64, exact bool, rows int) {
 	t.Helper()
 	sizes := smallSizes()
 	sizes.MaxBatchTokens = rows
@@ -55,7 +68,7 @@ func agrees(t *testing.T, target *instance.Target, folder string, want golden, t
 			losses = append(losses, relative(logits[i*vocab:(i+1)*vocab], want.logits[i*vocab:(i+1)*vocab]))
 		}
 	}
-	loss, limit := judged(m.Layout, losses), closeness(target)
+	loss := judged(m.Layout, losses)
 	t.Logf("%d rows a step, f32 throughout: %t; relative L2 difference %.1e over %d of %d positions, max |Δlogit| %.1e",
 		rows, exact, loss, len(losses), len(want.tokens), worst(logits, want.logits))
 	switch {
