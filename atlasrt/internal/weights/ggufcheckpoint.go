@@ -76,7 +76,8 @@ func newGGUF(file *gguf.File) (*ggufCheckpoint, error) {
 // readSizes reads what rows are told apart by; what the architecture does not have is 0.
 func readSizes(c *Config) sizes {
 	return sizes{
-		layers: c.IntOr("num_hidden_layers", 0), queries: c.IntOr("num_attention_heads", 0), keys: c.IntOr("num_key_value_heads", 0), head: c.IntOr("head_dim", 0),
+		layers: c.IntOr("num_hidden_layers", 0), predicting: c.IntOr("mtp_num_hidden_layers", 0),
+		queries: c.IntOr("num_attention_heads", 0), keys: c.IntOr("num_key_value_heads", 0), head: c.IntOr("head_dim", 0),
 		linear: linearSizes{
 			keyHeads: c.IntOr("linear_num_key_heads", 0), valueHeads: c.IntOr("linear_num_value_heads", 0),
 			keyDim: c.IntOr("linear_key_head_dim", 0), valueDim: c.IntOr("linear_value_head_dim", 0),

@@ -220,3 +220,37 @@ func TestGGUFGroupedRows(t *testing.T) {
 		t.Errorf("gates and ups of three rows: got %v", err)
 	}
 }
+
+// Layers behind the count are those of a model that predicts further tokens only where the file says that it has some: else they keep
+// their names, which no model asks for, and loading refuses them.
+func TestGGUFLayersBehindTheCount(t *testing.T) {
+	for _, c := range []struct {
+		predicting any
+		want       string
+	}{
+		{nil, "model.layers.4.self_attn.q_proj.weight model.layers.5.self_attn.q_proj.weight"},
+		{0, "model.layers.4.self_attn.q_proj.weight model.layers.5.self_attn.q_proj.weight"},
+		{1, "model.layers.4.self_attn.q_proj.weight model.layers.5.self_attn.q_proj.weight mtp.layers.0.self_attn.q_proj.weight"},
+		{2, "model.layers.4.self_attn.q_proj.weight model.layers.5.self_attn.q_proj.weight mtp.layers.0.self_attn.q_proj.weight mtp.layers.1.self_attn.q_proj.weight"},
+	} {
+		var tensors []ggufTensor
+		for layer := 2; layer < 6; layer++ {
+			tensors = append(tensors, ggufTensor{fmt.Sprintf("blk.%d.attn_q.weight", layer), []int64{16, 1}})
+		}
+		checkpoint, err := Open(writeGGUF(t, hybridMetadata("qwen35", map[string]any{"nextn_predict_layers": c.predicting}), append(tensors, embedding)...))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer checkpoint.Close()
+		var behind []string
+		for _, name := range checkpoint.Unused() {
+			if strings.HasPrefix(name, "mtp.") || strings.HasPrefix(name, "model.layers.4.") || strings.HasPrefix(name, "model.layers.5.") {
+				behind = append(behind, name)
+			}
+		}
+		slices.Sort(behind)
+		if got := strings.Join(behind, " "); got != c.want {
+			t.Errorf("of 4 layers %v predict: got %s, want %s", c.predicting, got, c.want)
+		}
+	}
+}

@@ -61,6 +61,7 @@ type namer struct {
 // sizes are what rows are told apart by.
 type sizes struct {
 	layers              int // those that predict further tokens left out
+	predicting          int // layers behind them that do
 	queries, keys, head int // heads of attention, and the elements of one
 	linear              linearSizes
 }
@@ -103,7 +104,7 @@ func (n *namer) find(name string) error {
 	prefix := "model.layers." + layer + "."
 	if n.arch.hybrid {
 		number, _ := strconv.Atoi(layer)
-		if later := number - n.sizes.layers; later >= 0 {
+		if later := number - n.sizes.layers; later >= 0 && later < n.sizes.predicting {
 			if hf := hfPredictionModules[module]; hf != "" {
 				return n.add("mtp."+hf+kind, whole)
 			}
