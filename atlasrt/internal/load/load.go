@@ -146,7 +146,7 @@ func (c *Counter) Experts(count, cols int32, parts func(e int32) []model.Part) o
 	for e := range count {
 		w.Rows = 0
 		for _, p := range parts(e) {
-			if scheme := c.Scheme(p.Name); scheme != w.Scheme {
+			if scheme := c.Scheme(p.Name); scheme != w.Scheme && c.Storage(p.Name).problem == "" && c.Storage(first).problem == "" {
 				c.fail(p.Name, "is stored as %s, others of the same stack as %s%s", scheme, w.Scheme, c.said(p.Name))
 			}
 			if w.Scheme == op.SchemeF8Block && w.Rows%op.F8BlockRows != 0 {

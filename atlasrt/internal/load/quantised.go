@@ -43,7 +43,7 @@ func (f finder) float8(linear string, w weights.Info, rule quant.Rule) Storage {
 	}
 	rows, cols := w.Rows(), w.Cols()
 	blocked := ofBlocks || rule.Form == quant.FP8Blocks && len(scale.Shape) == 2 // one scale is that of the only block
-	blocks := s.blockRows > 0 && s.blockCols > 0 && same(scale.Shape, divideUp(rows, s.blockRows), divideUp(cols, s.blockCols))
+	blocks := same(scale.Shape, divideUp(rows, s.blockRows), divideUp(cols, s.blockCols))
 	switch {
 	case same(scale.Shape, rows), same(scale.Shape) && !(blocks && blocked):
 		if s.Scheme, s.factor = op.SchemeF8, scale; rule.PerRow {

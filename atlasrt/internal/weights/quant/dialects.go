@@ -48,9 +48,7 @@ func compressedGroup(g *weights.Config) Rule {
 		rule.Form = NVFP4
 	case kind == "float" && bits == 8 && strategy == "block":
 		rule.Form = FP8Blocks
-		if size := blockStructure(w); len(size) == 2 {
-			rule.Block = [2]int(size)
-		}
+		rule.Block = blockStructure(w)
 	case kind == "float" && bits == 8 && strategy == "group" && rule.Group == 32:
 		rule.Form = MXFP8
 	case kind == "float" && bits == 8:
@@ -74,18 +72,34 @@ func compressedGroup(g *weights.Config) Rule {
 	return rule
 }
 
-// blockStructure is the size of blocks, which stands in an array or in a text such as "128x128".
-func blockStructure(w *weights.Config) []int {
+// blockStructure is the size of blocks, which stands in an array or in a text such as "128x128"; zeros: nothing is said.
+func blockStructure(w *weights.Config) [2]int {
 	const key = "block_structure"
 	if text, ok := w.Any(key).(string); ok {
 		var rows, cols int
 		if n, err := fmt.Sscanf(text, "%dx%d", &rows, &cols); n != 2 || err != nil {
 			w.Fail(key, "is %q, wanted rows and columns such as 128x128", text)
-			return nil
+			return [2]int{}
 		}
-		return []int{rows, cols}
+		return block(w, key, []int{rows, cols})
 	}
-	return w.Ints(key)
+	if !w.Has(key) {
+		return [2]int{}
+	}
+	return block(w, key, w.Ints(key))
+}
+
+// block is the size of blocks that a key gives.
+func block(c *weights.Config, key string, size []int) [2]int {
+	switch {
+	case len(size) != 2:
+		c.Fail(key, "has %d numbers, wanted rows and columns", len(size))
+	case min(size[0], size[1]) < 1:
+		c.Fail(key, "is %v, wanted rows and columns of at least 1", size)
+	default:
+		return [2]int(size)
+	}
+	return [2]int{}
 }
 
 // modelopt reads one algorithm for all modules that no list leaves out, or a table of modules.
@@ -144,10 +158,8 @@ func modeloptRule(algorithm string, group int) Rule {
 // fp8 reads one scheme for all modules that no list leaves out.
 func (r *Rules) fp8(c *weights.Config) {
 	r.rest = Rule{Form: FP8, By: "quant_method " + r.Method}
-	if size := c.Ints("weight_block_size"); len(size) == 2 {
-		r.rest.Form, r.rest.Block = FP8Blocks, [2]int(size)
-	} else if c.Has("weight_block_size") {
-		c.Fail("weight_block_size", "has %d numbers, wanted rows and columns", len(size))
+	if key := "weight_block_size"; c.Has(key) {
+		r.rest.Form, r.rest.Block = FP8Blocks, block(c, key, c.Ints(key))
 	}
 	if c.StringOr("quant_method", "") == "fp8" && c.StringOr("activation_scheme", "dynamic") == "dynamic" { // the only other is static
 		r.rest.PerRow, r.rest.Per128 = true, true

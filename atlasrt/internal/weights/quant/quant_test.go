@@ -158,10 +158,14 @@ func TestUnreadable(t *testing.T) {
 	cases := []struct{ config, want string }{
 		{`{"quantization_config": "fp8"}`, `quantization_config is "fp8", wanted an object`},
 		{`{"quantization_config": {"quant_method": "fp8", "weight_block_size": [128]}}`, "weight_block_size has 1 numbers, wanted rows and columns"},
+		{`{"quantization_config": {"quant_method": "fp8", "weight_block_size": [0, 0]}}`, "weight_block_size is [0 0], wanted rows and columns of at least 1"},
+		{`{"quantization_config": {"quant_method": "fp8", "weight_block_size": [-1, 128]}}`, "weight_block_size is [-1 128], wanted rows and columns of at least 1"},
 		{`{"quantization_config": {"quant_method": "fp8", "modules_to_not_convert": "lm_head"}}`, `modules_to_not_convert is "lm_head", wanted an array of strings`},
 		{ctHead + `"ignore": ["re:^(?!.*experts).*"]` + ctEnd, `quantization_config.ignore has the pattern "re:^(?!.*experts).*", which cannot be read`},
 		{`{"quantization_config": {"quant_method": "compressed-tensors", "config_groups": {"group_0": {"targets": ["re:("]}}}}`, `config_groups.group_0.targets has the pattern "re:("`},
 		{`{"quantization_config": {"quant_method": "compressed-tensors", "config_groups": {"g": ` + group(`"Linear"`, `"num_bits": 8, "type": "float", "strategy": "block", "block_structure": "wide"`) + `}}}`, `block_structure is "wide", wanted rows and columns such as 128x128`},
+		{`{"quantization_config": {"quant_method": "compressed-tensors", "config_groups": {"g": ` + group(`"Linear"`, `"num_bits": 8, "type": "float", "strategy": "block", "block_structure": "128x0"`) + `}}}`, `block_structure is [128 0], wanted rows and columns of at least 1`},
+		{`{"quantization_config": {"quant_method": "compressed-tensors", "config_groups": {"g": ` + group(`"Linear"`, `"num_bits": 8, "type": "float", "strategy": "block", "block_structure": [128]`) + `}}}`, `block_structure has 1 numbers, wanted rows and columns`},
 	}
 	for _, c := range cases {
 		if _, err := read(t, c.config); err == nil || !strings.Contains(err.Error(), c.want) {
