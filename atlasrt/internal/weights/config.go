@@ -41,6 +41,9 @@ func ParseConfig(file string, text []byte) (*Config, error) {
 
 func newConfig(file string, values map[string]any) (*Config, error) {
 	c := &Config{file: file, values: values, problems: new([]error), memory: &memory{read: map[string]bool{}}}
+	if _, isObject := values[textName].(map[string]any); c.Has(textName) && !isObject {
+		return nil, c.problem(textName, "is %s, wanted an object", show(values[textName]))
+	}
 	if err := c.checkRanges(); err != nil {
 		return nil, err
 	}

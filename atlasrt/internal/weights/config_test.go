@@ -43,6 +43,10 @@ func TestParseConfig(t *testing.T) {
 		{`{"rms_norm_eps": Infinity}`, "rms_norm_eps"},
 		{`{"num_attention_heads": 9, "num_key_value_heads": 2}`, "num_key_value_heads is 2, which does not divide num_attention_heads, 9"},
 		{`{"num_experts": null}`, ""},
+		{`{"text_config": null}`, ""},
+		{`{"text_config": []}`, "config.json: text_config is [], wanted an object"},
+		{`{"hidden_size": 0}`, "hidden_size is 0, wanted a number from 1 to 1048576"},
+		{`{"rope_theta": 0}`, "rope_theta is 0, wanted a number from 0.000001 to 1000000000000000000"},
 	}
 	for _, c := range cases {
 		if _, err := ParseConfig("config.json", []byte(c.text)); !matches(err, c.want) {

@@ -88,10 +88,11 @@ func translate(file *gguf.File) (*Config, architecture, error) {
 	if err := errors.Join(t.problems...); err != nil {
 		return nil, arch, err
 	}
-	config, err := newConfig(file.Path(), t.values)
+	config, err := newConfig("its settings", t.values) // errors get the path from those who open the file
 	if err != nil {
 		return nil, arch, err
 	}
+	config.file = file.Path()
 	config.memory.metadata, config.memory.assumed = file.Unread, t.assumed
 	return config, arch, nil
 }

@@ -254,3 +254,11 @@ func TestGGUFLayersBehindTheCount(t *testing.T) {
 		}
 	}
 }
+
+// A value that no model has is an error that names the file once.
+func TestGGUFRangesNameTheFileOnce(t *testing.T) {
+	path := writeGGUF(t, hybridMetadata("qwen35", map[string]any{"attention.head_count": 5000}), embedding)
+	if _, err := Open(path); !matches(err, "num_attention_heads is 5000, wanted a number from 1 to 4096") || strings.Count(err.Error(), path) != 1 {
+		t.Errorf("got %v", err)
+	}
+}

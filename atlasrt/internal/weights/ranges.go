@@ -5,6 +5,7 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"strconv"
 )
 
 // ranges bounds the sizes of a model, wherever in the configuration they stand, so that nothing later multiplies or
@@ -44,7 +45,7 @@ func (c *Config) checkRanges() error {
 		case json.Number:
 			limit, ok := ranges[key]
 			if f, _ := number(value); ok && !(f >= limit.low && f <= limit.high) {
-				problems = append(problems, c.problem(key, "is %s, wanted a number from %g to %g", value, limit.low, limit.high))
+				problems = append(problems, c.problem(key, "is %s, wanted a number from %s to %s", value, inFull(limit.low), inFull(limit.high)))
 			}
 		}
 	}
@@ -55,3 +56,6 @@ func (c *Config) checkRanges() error {
 	}
 	return errors.Join(problems...)
 }
+
+// inFull writes a number without an exponent.
+func inFull(f float64) string { return strconv.FormatFloat(f, 'f', -1, 64) }
