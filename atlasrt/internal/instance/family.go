@@ -2,6 +2,8 @@ package instance
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/atlas-inference/atlas/atlasrt/bundle"
 	"github.com/atlas-inference/atlas/atlasrt/internal/weights"
@@ -16,9 +18,22 @@ import (
 // build makes a model of one config from whatever source it is given.
 type build func(ops bundle.Set, src model.Source, limits model.Limits) model.Model
 
+// wholeModel are keys of which every model's settings have some. Families would take all from their class, which is right for none.
+var wholeModel = []string{"hidden_size", "num_hidden_layers", "vocab_size"}
+
 // family finds the constructor that a checkpoint's model_type asks for.
 func family(c *weights.Config) (build, error) {
 	c = c.Text()
+	construct, err := byType(c)
+	if err == nil && !slices.ContainsFunc(wholeModel, c.Has) {
+		err = fmt.Errorf("%s: none of %s is given: these are not the settings of a whole model (one that wraps a text model has them in text_config)",
+			c.File(), strings.Join(wholeModel, ", "))
+	}
+	return construct, err
+}
+
+// byType reads the settings as the model_type's family does.
+func byType(c *weights.Config) (build, error) {
 	kind := c.StringOr("model_type", "")
 	data, err := c.JSON()
 	if err != nil {

@@ -150,3 +150,22 @@ func TestUnknownFamilyIsNamed(t *testing.T) {
 		t.Errorf("got %v, want an error that names rwkv", err)
 	}
 }
+
+// Settings that give no size are those of a part of a model, or of one whose text_config is missing.
+func TestSettingsWithoutSizesAreRefused(t *testing.T) {
+	for text, want := range map[string]string{
+		`{"model_type": "qwen3_5", "vision_config": {"hidden_size": 64}}`:  "config.json: none of hidden_size, num_hidden_layers, vocab_size is given",
+		`{"model_type": "qwen3_5_moe", "text_config": {}}`:                 "has them in text_config",
+		`{"model_type": "llama", "rope_theta": 5}`:                         "none of hidden_size",
+		`{"model_type": "qwen3_5", "text_config": {"hidden_size": 64}}`:    "",
+		`{"model_type": "llama", "vocab_size": 1000, "unknown_size": 100}`: "",
+	} {
+		c, err := weights.ParseConfig("config.json", []byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := family(c); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v, want %q", text, err, want)
+		}
+	}
+}

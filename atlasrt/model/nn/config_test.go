@@ -48,7 +48,7 @@ func TestCompleteRefusesWhatMakesNoSense(t *testing.T) {
 		{`"rms_norm_eps": null`, "rms_norm_eps is null"},
 		{`"hidden_size": 64.5`, "hidden_size is 64.5, wanted an integer"},
 		{`"hidden_size": "many"`, `hidden_size is "many", wanted an integer`},
-		{`"hidden_size": 1e300`, "hidden_size is 1e+300, wanted an integer"},
+		{`"hidden_size": 1e300`, "hidden_size is 1e+300, wanted an integer from -2147483647 to 2147483647"},
 		{`"rms_norm_eps": "Infinity"`, "wanted a number"},
 		{`"hidden_act": 3`, "hidden_act is 3, wanted a text"},
 		{`"tie_word_embeddings": "yes"`, "wanted true or false"},

@@ -131,10 +131,14 @@ func (r *respeller) value(value any, field reflect.StructField, key string) (any
 func (r *respeller) convert(value any, t reflect.Type, key string) (any, error) {
 	switch t.Kind() {
 	case reflect.Int32:
-		if f, ok := number(value); ok && f == math.Trunc(f) && math.Abs(f) <= math.MaxInt32 {
-			return int32(f), nil
+		f, ok := number(value)
+		if !ok || f != math.Trunc(f) {
+			return nil, fmt.Errorf("is %s, wanted an integer", show(value))
 		}
-		return nil, fmt.Errorf("is %s, wanted an integer", show(value))
+		if math.Abs(f) > math.MaxInt32 {
+			return nil, fmt.Errorf("is %s, wanted an integer from %d to %d", show(value), -math.MaxInt32, math.MaxInt32)
+		}
+		return int32(f), nil
 	case reflect.Float32, reflect.Float64:
 		if f, ok := number(value); ok {
 			return f, nil
