@@ -23,7 +23,7 @@ type Want struct {
 const maxReported = 30
 
 // Check compares a checkpoint with what a model needs and reports everything at once: tensors that are missing (the error
-// then wraps ErrMissing), of another shape or type, and scales and norms that hold NaN or infinities. A scale may be
+// then wraps ErrMissing), of another shape or type, and scales, norms and filters that hold NaN or infinities. A scale may be
 // stored as [] or as [1].
 func Check(c Checkpoint, wants []Want) error {
 	var problems []error
@@ -38,7 +38,7 @@ func Check(c Checkpoint, wants []Want) error {
 			problems = append(problems, fmt.Errorf("%s is %s in the checkpoint, the configuration wants %s", info.Title(), tensor.FormatShape(info.Shape), tensor.FormatShape(want.Shape)))
 		case len(want.Types) > 0 && !slices.Contains(want.Types, info.Type):
 			problems = append(problems, fmt.Errorf("%s is %v in the checkpoint, wanted one of %v", info.Title(), info.Type, want.Types))
-		case isScaleOrNorm(info):
+		case isSmall(info):
 			scan = append(scan, want.Name)
 		}
 	}
@@ -79,9 +79,10 @@ func isScalar(shape []int64) bool {
 	return len(shape) == 0 || len(shape) == 1 && shape[0] == 1
 }
 
-// isScaleOrNorm picks what is small and ruins everything when it is broken: vectors, and scales of any shape.
-func isScaleOrNorm(info Info) bool {
-	return len(info.Shape) <= 1 || strings.Contains(info.Name, "scale")
+// isSmall picks what is small and ruins everything when it is broken: vectors, filters of one channel each, and scales of any shape.
+func isSmall(info Info) bool {
+	filters := len(info.Shape) == 3 && info.Shape[1] == 1
+	return len(info.Shape) <= 1 || filters || strings.Contains(info.Name, "scale")
 }
 
 // scanAll looks for values that are not finite, in all named tensors, on all processors.

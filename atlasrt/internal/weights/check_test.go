@@ -45,6 +45,7 @@ func TestCheckReportsEverything(t *testing.T) {
 		floats("shape", []int64{2}, 1, 2),
 		floats("norm", []int64{2}, 1, nan),
 		floats("block_scale", []int64{1, 2}, 1, inf),
+		floats("filter", []int64{2, 1, 2}, 1, 1, nan, 1),
 		floats("matrix", []int64{1, 2}, nan, nan),
 	)
 	wants := []Want{
@@ -54,6 +55,7 @@ func TestCheckReportsEverything(t *testing.T) {
 		{Name: "shape", Shape: []int64{2, 1}},
 		{Name: "norm", Shape: []int64{2}},
 		{Name: "block_scale", Shape: []int64{1, 2}},
+		{Name: "filter", Shape: []int64{2, 1, 2}},
 		{Name: "matrix", Shape: []int64{1, 2}}, // large in a real model: scanned by those who copy it
 		{Name: "matrix", Shape: []int64{1, 2}, Types: []Type{tensor.BF16}},
 	}
@@ -66,7 +68,8 @@ gone [3, 4]: no such tensor in the checkpoint
 shape is [2] in the checkpoint, the configuration wants [2, 1]
 matrix is F32 in the checkpoint, wanted one of [BF16]
 norm F32 [2]: element 1 is NaN or infinite: the file is damaged
-block_scale F32 [1, 2]: element 1 is NaN or infinite: the file is damaged`
+block_scale F32 [1, 2]: element 1 is NaN or infinite: the file is damaged
+filter F32 [2, 1, 2]: element 2 is NaN or infinite: the file is damaged`
 	if err == nil || err.Error() != want {
 		t.Errorf("got:\n%v\nwant:\n%s", err, want)
 	}
