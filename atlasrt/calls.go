@@ -22,7 +22,7 @@ type callsCommand struct {
 	Settings string   `arg:"" name:"config" help:"config.json of a model, or the folder that holds it." type:"path"`
 	Hardware string   `help:"Kernels to ask, such as h200, which need not be in this machine; empty: the best that this machine can run."`
 	Name     string   `help:"What the checkpoint is called, for kernels made for it; empty: kernels for any model."`
-	Quant    string   `help:"How matrices are stored." enum:"bf16,q8_0,q4_0,q4_1,q5_0,q4_k,q4_k_m,q6_k,f8,f8block,nvfp4,nvfp4_all" default:"bf16"`
+	Quant    string   `help:"How matrices are stored: ${enum}." enum:"bf16,q8_0,q4_0,q4_1,q5_0,q4_k,q4_k_m,q6_k,f8,f8block,nvfp4,nvfp4_all" default:"bf16"`
 	Batch    int      `help:"Sequences of the step." default:"1"`
 	Context  int      `help:"Tokens of each sequence." default:"1024"`
 	Prompt   int      `help:"New tokens of each sequence: 1 decodes." default:"1"`

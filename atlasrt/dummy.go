@@ -12,8 +12,8 @@ import (
 type dummyCommand struct {
 	Settings string `arg:"" name:"config.json" help:"Settings of the model: tools/peers has those of some published ones." type:"existingfile"`
 	Folder   string `arg:"" help:"The checkpoint: a new folder." type:"path"`
-	Type     string `help:"How matrices are stored; nvfp4_all also stores the head so." enum:"bf16,f8,f8block,nvfp4,nvfp4_all" default:"bf16"`
-	Dialect  string `help:"How tensors of NVFP4 are named." enum:"modelopt,compressed-tensors" default:"modelopt"`
+	Type     string `help:"How matrices are stored: ${enum}. nvfp4_all also stores the head so." enum:"bf16,f8,f8block,nvfp4,nvfp4_all" default:"bf16"`
+	Dialect  string `help:"How tensors of NVFP4 are named: ${enum}." enum:"modelopt,compressed-tensors" default:"modelopt"`
 }
 
 // shardBytes is how large a file of a written checkpoint becomes.

@@ -15,7 +15,7 @@ import (
 // logitsCommand compares with references.
 type logitsCommand struct {
 	loadFlags
-	Tokens string `required:"" type:"existingfile" help:"JSON array of token ids."`
+	Tokens string `required:"" type:"existingfile" help:"File with a JSON array of token ids." placeholder:"F.JSON"`
 	Greedy int    `help:"Tokens to continue with, the likeliest each time."`
 	Chunk  int    `help:"Rows of one step; 0: as many as fit."`
 	Out    string `required:"" help:"File to write: logits f32 [tokens,vocabulary] and greedy i32 [N]." placeholder:"F.SAFETENSORS"`

@@ -5,6 +5,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/alecthomas/kong"
 )
 
 // Help that is asked for goes to standard output and is no failure; no command asks for it, as with docker, git's kin and ollama.
@@ -40,4 +42,21 @@ func TestCommandLines(t *testing.T) {
 // holds reports whether text holds piece; nothing holds only nothing.
 func holds(text, piece string) bool {
 	return piece == "" && text == "" || piece != "" && strings.Contains(text, piece)
+}
+
+// The help of a flag that takes one of some values lists them.
+func TestHelpListsValues(t *testing.T) {
+	parser, err := kong.New(&commands{}, options()...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, command := range parser.Model.Children {
+		for _, flag := range command.Flags {
+			for value := range flag.EnumMap() {
+				if !strings.Contains(flag.Help, value) {
+					t.Errorf("%s --%s: %q does not name %s", command.Name, flag.Name, flag.Help, value)
+				}
+			}
+		}
+	}
 }

@@ -61,7 +61,7 @@ type modelFlags struct {
 	Model     string `help:"A folder, a .gguf file, an owner/name id, or smollm2." default:"${model}"`
 	Cache     string `help:"Folder that smollm2 was fetched into." default:".cache"`
 	LoadDummy string `help:"Make deterministic weights for a config.json instead of reading a checkpoint." placeholder:"CONFIG.JSON"`
-	DummyType string `help:"How dummy matrices are stored." enum:"bf16,q8_0,q4_0,q4_1,q5_0,q4_k,q4_k_m,q6_k,f8,f8block,nvfp4,nvfp4_all" default:"bf16"`
+	DummyType string `help:"How dummy matrices are stored: ${enum}." enum:"bf16,q8_0,q4_0,q4_1,q5_0,q4_k,q4_k_m,q6_k,f8,f8block,nvfp4,nvfp4_all" default:"bf16"`
 	HubCache  string `help:"HuggingFace cache; empty: the hub folder of --hub-home." env:"HF_HUB_CACHE"`
 	HubHome   string `help:"HuggingFace home; empty: ~/.cache/huggingface." env:"HF_HOME"`
 	HubURL    string `help:"Where owner/name ids are fetched from." default:"${hub}" env:"HF_ENDPOINT"`
