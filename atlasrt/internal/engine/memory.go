@@ -124,7 +124,7 @@ func (n Need) least() int64 {
 	return n.WeightBytes + n.ActivationBytes + n.ScratchBytes + n.stepBytes() + n.logitBytes() + n.stateBytes() + one*n.blockBytes()
 }
 
-// doesNotFit says what is missing and every single change that would make it fit.
+// doesNotFit says what is missing and every single change that would make it fit, or where none does, two that do together.
 func (n Need) doesNotFit() error {
 	fits := func(change func(*Need)) bool {
 		c := n
@@ -146,6 +146,14 @@ func (n Need) doesNotFit() error {
 	least := n.least()
 	if n.FreeBytes == 0 || least <= n.FreeBytes {
 		ways = append(ways, fmt.Sprintf("--memory %dMiB", (least+1<<20-1)>>20))
+	}
+	if len(ways) == 0 {
+		alone := func(less int) bool {
+			return fits(func(c *Need) { c.MaxSequences, c.MaxContext = 1, c.MaxContext-less })
+		}
+		if size := sort.Search(n.MaxContext, alone); size < n.MaxContext {
+			ways = append(ways, fmt.Sprintf("--max-sequences 1 with --max-context %d", n.MaxContext-size))
+		}
 	}
 	if len(ways) == 0 {
 		ways = append(ways, fmt.Sprintf("a smaller model or fewer bits: the device has %d free", n.FreeBytes))

@@ -152,6 +152,29 @@ func TestPlanSaysWhatToChange(t *testing.T) {
 	}
 }
 
+// Where no change alone makes the plan fit, two together may: fewer states, and a shorter context.
+func TestPlanNamesChangesThatFitTogether(t *testing.T) {
+	n := small()
+	mostlyStates(&n)
+	n.MaxContext, n.MemoryBytes, n.FreeBytes = 8192, 285<<20, 290<<20
+	_, err := Plan(n)
+	if err == nil {
+		t.Fatal("got no error")
+	}
+	_, advice, _ := strings.Cut(err.Error(), "(change to ")
+	var context int
+	if _, scan := fmt.Sscanf(advice, "--max-sequences 1 with --max-context %d)", &context); scan != nil {
+		t.Fatalf("got %v: %v", err, scan)
+	}
+	for more, want := range []bool{true, false} {
+		c := n
+		c.MaxSequences, c.MaxContext = 1, context+more
+		if _, err := Plan(c); (err == nil) != want {
+			t.Errorf("with a context of %d: %v", c.MaxContext, err)
+		}
+	}
+}
+
 // Memory that the device does not have is no way.
 func TestPlanNamesOnlyMemoryThatIsThere(t *testing.T) {
 	n := small()
