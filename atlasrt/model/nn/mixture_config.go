@@ -19,8 +19,11 @@ type MixtureConfig struct {
 	Shared int32 `json:"-"` // columns of the gate and of the up projection of an expert that every row has; 0: there is none
 }
 
+// mostExperts bounds the experts of all layers together: each has tensors of its own, which are looked for by name.
+const mostExperts = 1 << 17
+
 // Complete settles the number of experts, which is ordinary where the file says nothing, and checks every number that sizes depend on.
-func (c *MixtureConfig) Complete(ordinary int32) error {
+func (c *MixtureConfig) Complete(ordinary, layers int32) error {
 	var errs []error
 	if n := c.LocalExperts; n != nil {
 		if c.Experts != ordinary && c.Experts != *n {
@@ -30,6 +33,9 @@ func (c *MixtureConfig) Complete(ordinary int32) error {
 	}
 	if c.Experts < 1 || c.Experts > 1<<14 {
 		errs = append(errs, fmt.Errorf("num_experts is %d (it must be between 1 and %d)", c.Experts, 1<<14))
+	}
+	if all := int64(c.Experts) * int64(layers); all > mostExperts {
+		errs = append(errs, fmt.Errorf("num_experts is %d in %d layers, %d in all (at most %d are served)", c.Experts, layers, all, mostExperts))
 	}
 	if c.TopK < 1 || c.TopK > min(c.Experts, 64) {
 		errs = append(errs, fmt.Errorf("num_experts_per_tok is %d (it must be between 1 and %d)", c.TopK, min(c.Experts, 64)))

@@ -36,7 +36,7 @@ func ReadConfig(file string, data []byte) (*Config, error) {
 
 // Complete fills what a config may leave out and checks it.
 func (c *Config) Complete() error {
-	return errors.Join(c.MixtureConfig.Complete(defaultExperts), c.Config.Complete())
+	return errors.Join(c.MixtureConfig.Complete(defaultExperts, c.Layers), c.Config.Complete())
 }
 
 // New places the weights that src gives and returns the model. Errors stay in src.

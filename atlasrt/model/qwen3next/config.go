@@ -105,7 +105,7 @@ func (c *sparseConfig) Complete() error {
 		c.Assumed = append(c.Assumed, fmt.Sprintf("norm_topk_prob is false, but model_type %s divides the weights of experts by their sum whatever it says", c.ModelType))
 		c.Normalise = true
 	}
-	return errors.Join(c.MixtureConfig.Complete(c.ordinary), c.Config.Complete())
+	return errors.Join(c.MixtureConfig.Complete(c.ordinary, c.Layers), c.Config.Complete())
 }
 
 // recurrent tells which layers are delta nets.

@@ -52,6 +52,7 @@ func TestConfigsAreRefused(t *testing.T) {
 		{"qwen3_5_text", `"rope_parameters": {"rope_theta": 1e6, "mrope_section": [2147483647, 2147483647, 6]}`, "mrope_section is [2147483647 2147483647 6]"},
 		{"qwen3_5_text", `"num_experts": 8`, "num_experts is 8"},
 		{"qwen3_5_text", `"hidden_act": "gelu"`, "hidden_act"},
+		{"qwen3_next", `"num_experts": 16384, "num_hidden_layers": 4096`, "num_experts is 16384 in 4096 layers, 67108864 in all (at most 131072 are served)"},
 		{"qwen3_next", `"num_experts_per_tok": 600`, "num_experts_per_tok is 600"},
 		{"qwen3_next", `"shared_expert_intermediate_size": -1`, "shared_expert_intermediate_size is -1"},
 		{"qwen3_next", `"decoder_sparse_step": 0`, "decoder_sparse_step is 0"},
