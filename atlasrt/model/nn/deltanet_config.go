@@ -22,6 +22,9 @@ type DeltaNetConfig struct {
 	gate op.Gate
 }
 
+// mostState bounds the elements of a layer's state.
+const mostState = 1 << 24
+
 // Complete checks every number that sizes depend on.
 func (c *DeltaNetConfig) Complete() error {
 	var errs []error
@@ -40,6 +43,10 @@ func (c *DeltaNetConfig) Complete() error {
 	}
 	if c.KeyHeads > 0 && c.ValueHeads%c.KeyHeads != 0 {
 		errs = append(errs, fmt.Errorf("linear_num_value_heads %d is no multiple of linear_num_key_heads %d", c.ValueHeads, c.KeyHeads))
+	}
+	if state := int64(c.ValueHeads) * int64(c.KeyDim) * int64(c.ValueDim); len(errs) == 0 && state > mostState {
+		errs = append(errs, fmt.Errorf("linear_num_value_heads %d with linear_key_head_dim %d and linear_value_head_dim %d make states of %d elements (at most %d are served)",
+			c.ValueHeads, c.KeyDim, c.ValueDim, state, mostState))
 	}
 	switch c.OutputGate {
 	case "", "silu", "swish":

@@ -36,6 +36,7 @@ func TestConfigsAreRefused(t *testing.T) {
 		{"qwen3_5_text", `"linear_value_head_dim": 0`, "linear_value_head_dim is 0"},
 		{"qwen3_5_text", `"linear_conv_kernel_dim": 9`, "linear_conv_kernel_dim is 9"},
 		{"qwen3_5_text", `"linear_num_value_heads": 24`, "no multiple of linear_num_key_heads 16"},
+		{"qwen3_5_text", `"linear_num_value_heads": 1024, "linear_key_head_dim": 256, "linear_value_head_dim": 256`, "make states of 67108864 elements (at most 16777216 are served)"},
 		{"qwen3_5_text", `"linear_num_key_heads": 0`, "linear_num_key_heads is 0"},
 		{"qwen3_5_text", `"output_gate_type": "tanh"`, `output_gate_type "tanh" is not served`},
 		{"qwen3_5_text", `"attn_output_gate": false`, "attn_output_gate is false"},
