@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"strconv"
+	"strings"
 
 	"github.com/atlas-inference/atlas/atlasrt/internal/weights/gguf"
 )
@@ -51,8 +53,28 @@ func (t *translator) predicted() {
 		t.problems = append(t.problems, fmt.Errorf("metadata key %snextn_predict_layers is %d of %d layers", t.prefix, n, layers))
 		return
 	}
+	if own := t.ownLayer(int64(layers)-n, int64(layers)); own != "" {
+		t.problems = append(t.problems, fmt.Errorf("metadata key %snextn_predict_layers is %d of %d layers, but no layer has tensors nextn.…, which predict, and there is %s: "+
+			"one of them is not of this model", t.prefix, n, layers, own))
+		return
+	}
 	t.values["num_hidden_layers"] = decimal(int64(layers) - n)
 	t.values["mtp_num_hidden_layers"] = decimal(n)
+}
+
+// ownLayer names a tensor of the layers first … last-1. It is "" where they have none, and where some of theirs predict further tokens.
+func (t *translator) ownLayer(first, last int64) (own string) {
+	for _, name := range t.file.Names() {
+		layer, module := splitLayer(name)
+		if number, err := strconv.ParseInt(layer, 10, 64); err != nil || number < first || number >= last {
+			continue
+		}
+		if strings.HasPrefix(module, "nextn.") {
+			return ""
+		}
+		own = name
+	}
+	return own
 }
 
 // layerTypes says which layers keep a state. Files list them, or give how many layers there are to one with attention.

@@ -233,7 +233,7 @@ func TestGGUFLayersBehindTheCount(t *testing.T) {
 		{1, "model.layers.4.self_attn.q_proj.weight model.layers.5.self_attn.q_proj.weight mtp.layers.0.self_attn.q_proj.weight"},
 		{2, "model.layers.4.self_attn.q_proj.weight model.layers.5.self_attn.q_proj.weight mtp.layers.0.self_attn.q_proj.weight mtp.layers.1.self_attn.q_proj.weight"},
 	} {
-		var tensors []ggufTensor
+		tensors := []ggufTensor{{"blk.3.nextn.eh_proj.weight", []int64{8, 16}}}
 		for layer := 2; layer < 6; layer++ {
 			tensors = append(tensors, ggufTensor{fmt.Sprintf("blk.%d.attn_q.weight", layer), []int64{16, 1}})
 		}
@@ -244,7 +244,7 @@ func TestGGUFLayersBehindTheCount(t *testing.T) {
 		defer checkpoint.Close()
 		var behind []string
 		for _, name := range checkpoint.Unused() {
-			if strings.HasPrefix(name, "mtp.") || strings.HasPrefix(name, "model.layers.4.") || strings.HasPrefix(name, "model.layers.5.") {
+			if strings.HasPrefix(name, "mtp.layers.") || strings.HasPrefix(name, "model.layers.4.") || strings.HasPrefix(name, "model.layers.5.") {
 				behind = append(behind, name)
 			}
 		}
@@ -261,4 +261,17 @@ func TestGGUFRangesNameTheFileOnce(t *testing.T) {
 	if _, err := Open(path); !matches(err, "num_attention_heads is 5000, wanted a number from 1 to 4096") || strings.Count(err.Error(), path) != 1 {
 		t.Errorf("got %v", err)
 	}
+}
+
+// A file that counts layers of the model's own among those that predict is refused: they would be left out.
+func TestGGUFPredictingLayersPredict(t *testing.T) {
+	own := ggufTensor{"blk.3.attn_q.weight", []int64{16, 1}}
+	if _, err := Open(writeGGUF(t, hybridMetadata("qwen35", nil), embedding, own)); !matches(err, "nextn_predict_layers is 1 of 4 layers, but no layer has tensors nextn.…, which predict, and there is blk.3.attn_q.weight") {
+		t.Errorf("got %v", err)
+	}
+	c, err := Open(writeGGUF(t, hybridMetadata("qwen35", nil), embedding))
+	if err != nil {
+		t.Fatalf("they are left out of the file: %v", err)
+	}
+	c.Close()
 }
