@@ -2,6 +2,7 @@ package engine
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"math"
 	"sort"
@@ -39,6 +40,9 @@ type Memory struct {
 	Tokens                        int   // that the cache holds
 }
 
+// ErrNoRoom is wrapped by what Plan says where not even one sequence fits.
+var ErrNoRoom = errors.New("too little memory")
+
 // Plan divides memory: what is left beside weights, buffers, one step and the states of MaxSequences sequences goes to the cache, up to
 // MaxSequences sequences of MaxContext tokens. A state has one size whatever a sequence's length, and without it a sequence cannot run; so
 // there are as many slots as sequences may run at once. Where not even one sequence of MaxContext tokens fits, the error says which flag to
@@ -66,17 +70,18 @@ func (n Need) check() error {
 		name  string
 		value int
 		limit int
+		by    string // what else sets the limit
 	}{
-		{"--block-size", n.BlockSize, 1 << 12},
-		{"--max-context", n.MaxContext, int(min(n.Layout.MaxContext, most))},
-		{"the number of draws", n.draws(), 1 << 6},
-		{"--max-sequences", n.MaxSequences, min(n.MaxBatchTokens/max(n.draws(), 1), 1<<16)},
-		{"--max-batch-tokens", n.MaxBatchTokens, 1 << 20},
-		{"the number of logit rows", n.outputs(), n.MaxBatchTokens},
+		{"--block-size", n.BlockSize, 1 << 12, ""},
+		{"--max-context", n.MaxContext, int(min(n.Layout.MaxContext, most)), ""},
+		{"the number of draws", n.draws(), 1 << 6, ""},
+		{"--max-sequences", n.MaxSequences, min(n.MaxBatchTokens/max(n.draws(), 1), 1<<16), ", or raise --max-batch-tokens"},
+		{"--max-batch-tokens", n.MaxBatchTokens, 1 << 20, ""},
+		{"the number of logit rows", n.outputs(), n.MaxBatchTokens, ""},
 	}
 	for _, s := range sizes {
 		if s.value < 1 || s.value > s.limit {
-			return fmt.Errorf("%s is %d (set it to 1 … %d)", s.name, s.value, s.limit)
+			return fmt.Errorf("%s is %d (set it to 1 … %d%s)", s.name, s.value, s.limit, s.by)
 		}
 	}
 	if n.Layout.Vocab < 1 || n.Layout.Vocab > most {
@@ -162,8 +167,8 @@ func (n Need) doesNotFit() error {
 	if n.slots() > 0 {
 		states = fmt.Sprintf("states of %d sequences %d, ", n.slots(), n.stateBytes())
 	}
-	return fmt.Errorf("one sequence of %d tokens takes %d bytes with the model, and %d may be used: weights %d, activations %d, scratch %d, "+
-		"step %d, logits %d, %scache %d (change to %s)", n.MaxContext, least, n.MemoryBytes, n.WeightBytes, n.ActivationBytes, n.ScratchBytes,
+	return fmt.Errorf("%w: one sequence of %d tokens takes %d bytes with the model, and %d may be used: weights %d, activations %d, scratch %d, "+
+		"step %d, logits %d, %scache %d (change to %s)", ErrNoRoom, n.MaxContext, least, n.MemoryBytes, n.WeightBytes, n.ActivationBytes, n.ScratchBytes,
 		n.stepBytes(), n.logitBytes(), states, int64(divideUp(n.MaxContext, n.BlockSize))*n.blockBytes(), strings.Join(ways, ", or "))
 }
 

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"regexp"
@@ -180,7 +181,7 @@ func TestPlanNamesOnlyMemoryThatIsThere(t *testing.T) {
 	n := small()
 	n.MemoryBytes, n.FreeBytes = 90<<20, 100<<20
 	_, err := Plan(n)
-	if err == nil || strings.Contains(err.Error(), "--memory") || !strings.Contains(err.Error(), "smaller model") {
+	if !errors.Is(err, ErrNoRoom) || strings.Contains(err.Error(), "--memory") || !strings.Contains(err.Error(), "smaller model") {
 		t.Errorf("got %v, want advice to take a smaller model", err)
 	}
 }
@@ -193,7 +194,7 @@ func TestPlanRefusesSizes(t *testing.T) {
 	}{
 		{"longer than the model", func(n *Need) { n.MaxContext = 9000 }, "--max-context is 9000 (set it to 1 … 8192)"},
 		{"no sequences", func(n *Need) { n.MaxSequences = 0 }, "--max-sequences is 0"},
-		{"more sequences than rows", func(n *Need) { n.MaxSequences = 513 }, "--max-sequences is 513 (set it to 1 … 512)"},
+		{"more sequences than rows", func(n *Need) { n.MaxSequences = 513 }, "--max-sequences is 513 (set it to 1 … 512, or raise --max-batch-tokens)"},
 		{"block size", func(n *Need) { n.BlockSize = 0 }, "--block-size is 0"},
 		{"batch", func(n *Need) { n.MaxBatchTokens = math.MaxInt }, "--max-batch-tokens is"},
 		{"cache of integers", func(n *Need) { n.KVType = op.I32 }, "--kv-type"},
@@ -206,7 +207,7 @@ func TestPlanRefusesSizes(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			n := small()
 			test.change(&n)
-			if _, err := Plan(n); err == nil || !strings.Contains(err.Error(), test.want) {
+			if _, err := Plan(n); err == nil || !strings.Contains(err.Error(), test.want) || errors.Is(err, ErrNoRoom) {
 				t.Errorf("got %v, want an error with %q", err, test.want)
 			}
 		})

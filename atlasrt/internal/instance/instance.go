@@ -138,7 +138,7 @@ func (p *Prepared) Plan() (engine.Memory, error) {
 		return engine.Memory{}, fmt.Errorf("%s is not in this machine, so how much memory it has is not known (give it with --memory)", p.Target.Bundle.Hardware)
 	}
 	m, err := engine.Plan(p.Need())
-	if err != nil && p.Bound != memoryFlag {
+	if errors.Is(err, engine.ErrNoRoom) && p.Bound != memoryFlag {
 		err = fmt.Errorf("%w; what may be used is %s", err, p.Bound)
 	}
 	return m, err
