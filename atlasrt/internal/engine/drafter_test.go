@@ -186,7 +186,7 @@ func TestConfigRefusesDraws(t *testing.T) {
 		{"nothing to draft", func(c *Config) { c.Draws = 1 }, "a drafter is for more than one draw"},
 		{"negative", func(c *Config) { c.Draws = -1 }, "the number of draws is -1"},
 		{"more than the model is made for", func(c *Config) { c.Draws, c.MaxSequences = fakeJournal+2, 1 }, "9 draws, and the model is made for 7 drafts"},
-		{"rows", func(c *Config) { c.MaxBatchTokens = 15 }, "--max-sequences is 4 (set it to 1 … 3)"},
+		{"rows", func(c *Config) { c.MaxBatchTokens = 15 }, "--max-sequences is 4 (set it to 1 … 3,"},
 	}
 	for _, test := range cases {
 		c := good
