@@ -23,6 +23,9 @@ const (
 	// a block is at most √12 root mean squares of its row, else the block has more bits; a step is a 127th of it. An error of rounding has
 	// a root mean square of a step/√12. So a row's error is at most 0.8e-2 in the mean, and up to twice that in rows of a few results.
 	roundInt8 = 2e-2
+	// roundInt8Apart is the same for NVFP4. Its scales are tensors of their own, and those of a row lie up to three powers of two apart (see
+	// fill_apart.go): a few blocks make most of a result, and of its error.
+	roundInt8Apart = 1.5 * roundInt8
 	// roundRest is for blocks that stand out of their rows, whose values have fifteen bits: a step is a 254th of that of roundInt8.
 	roundRest = 8e-5
 	// gated is how much larger an error becomes where two results are multiplied, one of which went through a sigmoid.
@@ -117,8 +120,10 @@ func (t *Target) products(scheme op.Scheme) float64 {
 	switch block := slices.Contains(blocks, scheme); {
 	case t.Exact, t.Act == op.BF16 && !block:
 		return 0
-	case t.Act != op.BF16 && slices.Contains(inBytes, scheme):
+	case t.Act != op.BF16 && block:
 		return roundInt8
+	case t.Act != op.BF16 && scheme == op.SchemeNVFP4:
+		return roundInt8Apart
 	}
 	return roundBF16
 }
