@@ -1,0 +1,50 @@
+// Package grammar holds answers to a form: a JSON schema, a regular expression, a list of choices, a grammar, or the calls of tools as a model
+// writes them.
+//
+// Compile makes a Grammar of a Spec for a Vocabulary. Its State says which tokens may come next.
+package grammar
+
+// Kind is what a Spec is.
+type Kind string
+
+// Kinds of specs.
+const (
+	Schema   Kind = "schema"   // a value that the JSON schema in Text allows, in a Notation
+	Regex    Kind = "regex"    // a text that the regular expression in Text matches as a whole
+	Choice   Kind = "choice"   // one of Words
+	GBNF     Kind = "gbnf"     // a text of the grammar in Text, as llama.cpp writes them; W3C's and xgrammar's EBNF are read as well
+	Lark     Kind = "lark"     // a text of the grammar in Text, in the language of the Python package lark
+	Literal  Kind = "literal"  // Text itself
+	Control  Kind = "control"  // the control token whose text is Text; where the vocabulary has none, that text
+	Free     Kind = "free"     // any text and any control tokens in which none of Words comes, be they text or control tokens
+	Sequence Kind = "sequence" // Parts, one behind the other
+	Either   Kind = "either"   // one of Parts
+	Repeat   Kind = "repeat"   // Parts[0], from Min to Max times
+)
+
+// Notation is how values of a schema are written.
+type Notation string
+
+// Notations of values.
+const (
+	Compact  Notation = "compact"  // JSON without white space
+	Spaced   Notation = "spaced"   // JSON with one blank behind commas and colons, as Python and templates write it
+	Flexible Notation = "flexible" // JSON with white space where JSON allows it, at most a line end and 20 blanks at a place
+	QwenXML  Notation = "qwen"     // an object as <parameter=key>\nvalue\n</parameter>\n: strings as they are, other values in JSON
+	MiniMax  Notation = "minimax"  // an object as <parameter name="key">value</parameter>\n: likewise
+	Gemma    Notation = "gemma"    // Gemma-4's: keys bare and sorted, strings between <|"|>
+)
+
+// Unbounded is a Max without a bound.
+const Unbounded = -1
+
+// Spec says what a text must be. It is plain data: it can be encoded, hashed, and compiled in another process.
+type Spec struct {
+	Kind     Kind     `json:"kind"`
+	Text     string   `json:"text,omitempty"`
+	Words    []string `json:"words,omitempty"`
+	Parts    []Spec   `json:"parts,omitempty"`
+	Min      int      `json:"min,omitempty"`
+	Max      int      `json:"max,omitempty"` // may be Unbounded
+	Notation Notation `json:"notation,omitempty"`
+}
