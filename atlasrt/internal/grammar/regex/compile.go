@@ -44,13 +44,12 @@ func (c *compiler) fail(t *tree, reason string, args ...any) Ref {
 func (c *compiler) whole(t *tree) Ref {
 	s := c.set
 	c.spelled = map[string]Ref{}
-	one := c.character(negate(nil))
-	c.any = s.Repeat(one, 0, -1)
+	if !t.asserts && c.syntax.Anchored {
+		return c.language(t)
+	}
+	c.any = s.Repeat(c.character(negate(nil)), 0, -1)
 	if !t.asserts {
 		r := c.language(t)
-		if c.syntax.Anchored || c.err != nil {
-			return r
-		}
 		return s.Concat(c.any, r, c.any)
 	}
 	if t.context {

@@ -85,14 +85,31 @@ func (s *Set) character(class []rune) Ref {
 	return r
 }
 
-// encoded is the last n bytes of characters whose low bits are in sorted spans. mark is what the first byte has above its bits.
+// encoded is the last n bytes of characters whose low bits are in sorted spans, which it changes. mark is what the first byte has above its
+// bits.
 func (s *Set) encoded(spans [][2]rune, n int, mark byte) Ref {
 	shift := 6 * (n - 1)
 	last := rune(1)<<shift - 1
 	heads := map[Ref]*byteSet{} // by what follows
 	var tails []Ref
+	add := func(from, to rune, tail Ref) {
+		if heads[tail] == nil {
+			heads[tail] = &byteSet{}
+			tails = append(tails, tail)
+		}
+		for lead := from; lead <= to; lead++ {
+			heads[tail].add(mark | byte(lead))
+		}
+	}
 	for i := 0; i < len(spans); {
 		lead := spans[i][0] >> shift
+		if end := (spans[i][1] + 1) >> shift; spans[i][0]&last == 0 && end > lead {
+			add(lead, end-1, s.continuation(n-1))
+			if spans[i][0] = end << shift; spans[i][0] > spans[i][1] {
+				i++
+			}
+			continue
+		}
 		var below [][2]rune
 		for ; i < len(spans) && spans[i][0]>>shift == lead; i++ {
 			lo, hi := spans[i][0], spans[i][1]
@@ -103,19 +120,16 @@ func (s *Set) encoded(spans [][2]rune, n int, mark byte) Ref {
 			}
 			below = append(below, [2]rune{lo & last, hi & last})
 		}
-		tail := Empty
-		if n > 1 {
-			tail = s.encoded(below, n-1, 0x80)
-		}
-		if heads[tail] == nil {
-			heads[tail] = &byteSet{}
-			tails = append(tails, tail)
-		}
-		heads[tail].add(mark | byte(lead))
+		add(lead, lead, s.encoded(below, n-1, 0x80))
 	}
 	parts := make([]Ref, 0, len(tails))
 	for _, tail := range tails {
 		parts = append(parts, s.concat(s.class(*heads[tail]), tail))
 	}
 	return s.or(parts)
+}
+
+// continuation is n bytes of those that are never the first of a character.
+func (s *Set) continuation(n int) Ref {
+	return s.Repeat(s.Bytes(0x80, 0xBF), n, n)
 }
