@@ -1,0 +1,235 @@
+package regex
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/dlclark/regexp2/v2"
+)
+
+// matches reports whether r matches a text, and that the laws of derivatives hold on the way.
+func matches(s *Set, r Ref, text string) bool { return s.Nullable(s.DeriveText(r, text)) }
+
+func parse(t *testing.T, s *Set, pattern string, syntax Syntax) Ref {
+	t.Helper()
+	r, err := s.Parse(pattern, syntax)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// texts are all texts of some characters, up to a length.
+func texts(alphabet []string, length int) []string {
+	all := []string{""}
+	for from := 0; length > 0; length-- {
+		to := len(all)
+		for _, t := range all[from:to] {
+			for _, c := range alphabet {
+				all = append(all, t+c)
+			}
+		}
+		from = to
+	}
+	return all
+}
+
+// patterns makes random patterns.
+type patterns struct {
+	*rand.Rand
+	ahead bool   // with look-ahead
+	other string // a character that is none of \w
+}
+
+func (p patterns) pattern(depth int) string {
+	if depth == 0 {
+		return p.pick("a", "b", "c", p.other, "_", "[ab]", "[^a]", ".", `\w`, `\W`, "[b-"+p.other+"]", "", "ab", `[^\w]`)
+	}
+	switch p.IntN(12) {
+	case 0, 1:
+		return p.pattern(depth-1) + "|" + p.pattern(depth-1)
+	case 2, 3, 4:
+		return p.pattern(depth-1) + p.pattern(depth-1)
+	case 5, 6, 7:
+		return "(?:" + p.pattern(depth-1) + ")" + p.pick("*", "+", "?", "{2}", "{1,3}", "{0,2}", "{2,}", "*?", "{3,4}")
+	case 8:
+		return p.pick("^", "$", `\b`, `\B`, "") + p.pattern(depth-1)
+	case 9:
+		return p.pattern(depth-1) + p.pick("^", "$", `\b`, `\B`, "")
+	case 10:
+		if p.ahead {
+			return p.pick("(?=", "(?!") + p.pattern(depth-1) + ")" + p.pattern(depth-1)
+		}
+	}
+	return "(" + p.pattern(depth-1) + ")"
+}
+
+func (p patterns) pick(from ...string) string { return from[p.IntN(len(from))] }
+
+// Patterns match what they match in Go.
+func TestGo(t *testing.T) {
+	p := patterns{Rand: rand.New(rand.NewPCG(1, 2)), other: "é"}
+	all := texts([]string{"a", "b", "_", "é"}, 4)
+	for range 300 {
+		pattern := p.pattern(1 + p.IntN(5))
+		inner := "(?s:" + pattern + ")"
+		search := regexp.MustCompile(inner)
+		whole := regexp.MustCompile(`\A(?:` + inner + `)\z`)
+		s := NewSet()
+		found, err := s.Parse(pattern, Syntax{DotAll: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		exact, err := s.Parse(pattern, Syntax{DotAll: true, Anchored: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, text := range all {
+			// \b of Go is about ASCII, as that of ECMA-262 is.
+			if want := search.MatchString(text); matches(s, found, text) != want {
+				t.Fatalf("%q in %q: want %t", pattern, text, want)
+			}
+			if want := whole.MatchString(text); matches(s, exact, text) != want {
+				t.Fatalf("%q matches %q as a whole: want %t", pattern, text, want)
+			}
+		}
+	}
+}
+
+// Patterns with look-ahead match what they match in regexp2, which backtracks.
+func TestLookAhead(t *testing.T) {
+	p := patterns{Rand: rand.New(rand.NewPCG(3, 4)), ahead: true, other: "~"}
+	all := texts([]string{"a", "b", "_", "~"}, 4)
+	for i := range 3000 {
+		pattern := p.pattern(1 + p.IntN(5))
+		search, err := regexp2.Compile("(?:"+pattern+")", regexp2.ECMAScript)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := NewSet()
+		found, err := s.Parse(pattern, Syntax{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, text := range all {
+			want, err := search.MatchString(text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if matches(s, found, text) != want {
+				t.Fatalf("%d: %q in %q: want %t", i, pattern, text, want)
+			}
+		}
+	}
+}
+
+func TestSyntax(t *testing.T) {
+	for _, c := range []struct{ pattern, yes, no string }{ // texts are between blanks; · is a blank, and - the empty text
+		{`^a$`, "a", "- b aa ba ab"},
+		{`a`, "a ba ab", "- b"},
+		{`^(?!.*--)[a-z-]+$`, "a-b a-", "a--b - --"},
+		{`^((?!foo).)*$`, "- fo f·o fofo bar", "foo xfoo foox"},
+		{`\d\d`, "12 a123", "1 1a2 ١٢"},
+		{`^\s$`, "· \u00a0 \u2003 \ufeff", "a - \u200b"},
+		{`^\S$`, "a é", "· \u00a0"},
+		{`^.$`, "a é 😀", "\n \r \u2028 \u2029 ab"},
+		{`(?s)^.$`, "a \n", "-"},
+		{`^\p{L}+$`, "aé Ωж", "1 a1"},
+		{`^\p{Letter}$`, "a", "1"},
+		{`^\p{digit}+$`, "42 ४२", "-%# a"},
+		{`^\p{Script=Greek}+$`, "αβγ", "a"},
+		{`^\p{sc=Grek}+$`, "αβγ", "a"},
+		{`^\P{L}$`, "1", "a é"},
+		{`^\p{^L}$`, "1", "a é"},
+		{`^\pL$`, "é", "1"},
+		{`^[\p{Lu}\d]+$`, "A1É", "a"},
+		{`^[^\p{Lu}\d]+$`, "a", "A 1"},
+		{`^\u00e9\x41\u{1F600}\uD83D\uDE00\cJ$`, "éA😀😀\n", "a"},
+		{`(?i)^straße$`, "STRAßE straße", "STRASSE"},
+		{`(?i)^[k]$`, "k K K", "s"},
+		{`(?i)^[^k]$`, "s", "k K K"},
+		{`^(?i:a)b$`, "ab Ab", "AB aB"},
+		{`^a(?i)b$`, "ab aB", "AB Ab"},
+		{`(?i)^a(?-i:b)$`, "ab Ab", "AB aB"},
+		{`^[a-]$`, "a -\n", "b"},
+		{`^[\w-]+$`, "a-b", "a.b"},
+		{`^[\w-.]+$`, "a-.b", "a,b"},
+		{`^[a-\d]+$`, "a-1", "b"},
+		{`^[]$`, "", "- a ]"},
+		{`^[^]$`, "a \n é", "- ab"},
+		{`^[[a-z]*]$`, "[a] a] ]", "a -"},
+		{`^{{x}}$`, "{{x}}", "x"},
+		{`^a{2}$`, "aa", "a aaa"},
+		{`^a{2,}$`, "aa aaa", "a"},
+		{`^a{,x}$`, "a{,x}", "a"},
+		{`^\/\.\-\_\#\"$`, `/.-_#"`, "a"},
+		{`a|^b|c$|^$`, "xa b bx xc -", "xb cx"},
+		{`^(?:a|b$)*c?$`, "- a ab aac", "ba bc"},
+		{`\bfoo\b`, "foo a·foo foo,", "afoo foob foo_"},
+		{`\Bfoo`, "afoo", "foo ·foo"},
+		{`^(?<year>\d{4})-(?P<month>\d\d)$`, "2024-01", "2024-1"},
+		{`^(?=.{2,3}$)[a-z]+$`, "ab abc", "a abcd"},
+		{`^(?:(?=a)\w|b){2}$`, "ab ba aa bb", "ca a"},
+		{`x^`, "", "x -"},
+		{`$x`, "", "x -"},
+		{`^\A^a\z$`, "a", "ba"},
+		{`(?=a)b|(?!a)a`, "", "a b ab"},
+		{`[\b]`, "\b", "b"},
+		{`^([^,]|$)`, "- a ab", ","},
+		{`^(.{1,63}\.){1,127}x$`, "a.x a.b.x ..x", ".x x"},
+	} {
+		s := NewSet()
+		r := parse(t, s, c.pattern, Syntax{})
+		check := func(list string, want bool) {
+			for _, text := range strings.Split(list, " ") {
+				if list == "" {
+					continue
+				}
+				text = strings.ReplaceAll(text, "·", " ")
+				if text == "-" {
+					text = ""
+				}
+				if text == "-\n" {
+					text = "-"
+				}
+				if matches(s, r, text) != want {
+					t.Errorf("%q in %q: want %t", c.pattern, text, want)
+				}
+			}
+		}
+		check(c.yes, true)
+		check(c.no, false)
+	}
+}
+
+func TestRefused(t *testing.T) {
+	for _, c := range []struct {
+		pattern  string
+		position int
+		reason   string
+	}{
+		{`(`, 0, "not closed"}, {`a)`, 1, "closes nothing"}, {`[a`, 0, "not closed"}, {`a\`, 1, "backslash"}, {`*a`, 0, "nothing comes before"},
+		{`a|+`, 2, "nothing comes before"}, {`{2}`, 0, "nothing comes before"}, {`a**`, 2, "repetition of a repetition"}, {`a{2}{3}`, 4, "repetition of a repetition"},
+		{`a++`, 1, "possessive"}, {`(a)\1`, 3, "back references"}, {`(?<n>a)\k<n>`, 7, "back references"}, {`(?P<n>a)(?P=n)`, 8, "back references"},
+		{`(?<=a)b`, 0, "look-behind"}, {`a(?<!a)b`, 1, "look-behind"}, {`(?>a)`, 0, "atomic"}, {`(?(1)a|b)`, 0, "conditions"}, {`(?m)^a`, 0, "line ends"},
+		{`(?x)a`, 0, "not known"}, {`a{2,1}`, 1, "least count"}, {`a{,3}`, 1, "least count"}, {`a{1,99999999999999999999}`, 1, "counts"},
+		{`[b-a]`, 1, "range"}, {`[[:alpha:]]`, 1, "POSIX"}, {`\012`, 0, "octal"}, {`[\1]`, 1, "octal"}, {`\y`, 0, "not known"}, {`\Z`, 0, "different meanings"},
+		{`\p{Foo}`, 0, "called"}, {`\p{L`, 0, "not closed"}, {`\x4`, 0, "hexadecimal"}, {`\u12`, 0, "hexadecimal"}, {`\u{110000}`, 0, "no character"},
+		{`\u{}`, 0, "hexadecimal"}, {`\ud800`, 0, "surrogate"}, {`\c1`, 0, "letter"}, {`^*`, 1, "place"}, {`(?=a)+`, 5, "place"}, {`(?<>a)`, 0, "no name"},
+		{"\xff", 0, "UTF-8"},
+		{strings.Repeat("(", 300) + strings.Repeat(")", 300), 201, "deep"},
+		{strings.Repeat("a", maxPattern+1), maxPattern, "at most"},
+		{`((?=a)b){100000}`, 1, "too large"},
+	} {
+		_, err := NewSet().Parse(c.pattern, Syntax{})
+		refused, ok := err.(*Error)
+		if !ok || refused.Position != c.position || !strings.Contains(refused.Reason, c.reason) {
+			t.Errorf("%.40q: got %v, want position %d and %q", c.pattern, err, c.position, c.reason)
+		}
+	}
+}
+
+var _ = fmt.Sprint
