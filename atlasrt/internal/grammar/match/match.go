@@ -79,6 +79,17 @@ func New(g *rules.Grammar, v *Vocabulary, limits Limits) (*Machine, error) {
 	return m, nil
 }
 
+// Bytes is about how much memory the machine takes now. It grows as texts come that are new to it.
+func (m *Machine) Bytes() int {
+	t := m.tables
+	t.lock.Lock()
+	defer t.lock.Unlock()
+	return t.bytes + t.regexes.Memory() + placeBytes*len(m.program.places)
+}
+
+// placeBytes is about what a place of a program takes, with its share of symbols.
+const placeBytes = 64
+
 // Start is the state before the first token.
 func (m *Machine) Start() State { return State{m, m.start} }
 

@@ -12,6 +12,7 @@ type Vocabulary struct {
 	ends     []int // of each token's text
 	groups   [2][numAlphabets]group
 	painters *sync.Pool
+	controls map[string]bool // texts of control tokens
 }
 
 // group is tokens of one alphabet, which no later alphabet has. Words that begin with a blank are grouped by what is behind it.
@@ -38,7 +39,7 @@ const (
 // NewVocabulary makes a vocabulary of each token's bytes. Tokens for which control says so are spelled as control tokens. Tokens without
 // bytes may never come.
 func NewVocabulary(tokens [][]byte, control func(id int32) bool) *Vocabulary {
-	v := &Vocabulary{}
+	v := &Vocabulary{controls: map[string]bool{}}
 	v.painters = newPainters(v)
 	var order []int32
 	for id, text := range tokens {
@@ -46,6 +47,7 @@ func NewVocabulary(tokens [][]byte, control func(id int32) bool) *Vocabulary {
 			order = append(order, int32(id))
 		}
 		if len(text) > 0 && control(int32(id)) {
+			v.controls[string(text)] = true
 			v.texts = append(v.texts, controlBegin)
 			v.texts = append(v.texts, text...)
 			v.texts = append(v.texts, controlEnd)
@@ -123,6 +125,9 @@ func (v *Vocabulary) Tokens() int { return len(v.ends) }
 
 // Words is the length of a mask: one bit a token.
 func (v *Vocabulary) Words() int { return (len(v.ends) + 31) / 32 }
+
+// HasControl tells whether a text is that of a control token.
+func (v *Vocabulary) HasControl(text string) bool { return v.controls[text] }
 
 // text is a token's bytes.
 func (v *Vocabulary) text(token int32) []byte {
