@@ -154,9 +154,10 @@ type splitter struct {
 	name  []uint8
 }
 
-func (sp *splitter) start() {
-	if sp.seen == nil {
-		sp.seen, sp.name = make([]uint32, 1<<16), make([]uint8, 1<<16)
+// start forgets all pairs; there will be fewer than some number of them.
+func (sp *splitter) start(pairs int) {
+	if len(sp.seen) < pairs {
+		sp.seen, sp.name, sp.epoch = make([]uint32, pairs), make([]uint8, pairs), 0
 	}
 	sp.epoch++
 	if sp.epoch == 0 {
@@ -165,24 +166,24 @@ func (sp *splitter) start() {
 	}
 }
 
-// pair names the pair of two classes, counting new ones.
-func (sp *splitter) pair(a, b uint8, count *int) uint8 {
-	key := int(a)<<8 | int(b)
-	if sp.seen[key] != sp.epoch {
-		sp.seen[key], sp.name[key] = sp.epoch, uint8(*count)
+// pair names a pair of two classes by its number, counting new ones.
+func (sp *splitter) pair(number int, count *int) uint8 {
+	if sp.seen[number] != sp.epoch {
+		sp.seen[number], sp.name[number] = sp.epoch, uint8(*count)
 		*count++
 	}
-	return sp.name[key]
+	return sp.name[number]
 }
 
 func (c *cutting) refine(s *Set, by *Classes) {
 	if by.Count() == 1 {
 		return
 	}
-	s.scratch.start()
+	s.scratch.start(c.count * by.Count())
+	first := c.count
 	c.count = 0
 	for b := range 256 {
-		c.of[b] = s.scratch.pair(c.of[b], by.Of[b], &c.count)
+		c.of[b] = s.scratch.pair(int(by.Of[b])*first+int(c.of[b]), &c.count)
 	}
 }
 
@@ -191,11 +192,12 @@ func (c *cutting) split(s *Set, by byteSet) {
 		c.singles = c.singles.or(by)
 		return
 	}
-	s.scratch.start()
+	s.scratch.start(2 * c.count)
+	first := c.count
 	c.count = 0
 	for b := range 256 {
-		inside := uint8(by[b>>6] >> (b & 63) & 1)
-		c.of[b] = s.scratch.pair(c.of[b], inside, &c.count)
+		inside := int(by[b>>6] >> (b & 63) & 1)
+		c.of[b] = s.scratch.pair(inside*first+int(c.of[b]), &c.count)
 	}
 }
 
