@@ -3,6 +3,7 @@ package parse
 import (
 	"strings"
 
+	"github.com/atlas-inference/atlas/atlasrt/internal/grammar"
 	"github.com/atlas-inference/atlas/atlasrt/internal/jsontree"
 )
 
@@ -158,4 +159,13 @@ func bareValue(text string) string {
 		return text
 	}
 	return quoted(text)
+}
+
+func gemmaCalls() writing {
+	return writing{
+		call: func(name string, arguments grammar.Spec) grammar.Spec {
+			return sequence(control("<|tool_call>"), literal("call:"+name), arguments, control("<tool_call|>"))
+		},
+		notation: grammar.Gemma, free: grammar.Gemma,
+	}
 }

@@ -3,6 +3,8 @@ package parse
 import (
 	"slices"
 	"strings"
+
+	"github.com/atlas-inference/atlas/atlasrt/internal/grammar"
 )
 
 // markup is a way to write calls with tags.
@@ -156,4 +158,26 @@ func (s *scanner) follows(tag string, others ...string) bool {
 		return true
 	}
 	return slices.ContainsFunc(others, func(other string) bool { return s.sees(n, other) })
+}
+
+// qwenCalls are also Nemotron's, whose calls each end with a line end.
+func qwenCalls() writing {
+	return writing{
+		call: func(name string, arguments grammar.Spec) grammar.Spec {
+			return sequence(control("<tool_call>"), literal("\n<function="+name+">\n"), arguments, literal("</function>\n"), control("</tool_call>"))
+		},
+		joint: "\n", behind: "\n", notation: grammar.QwenXML, free: grammar.QwenXML,
+	}
+}
+
+func minimaxCalls() writing {
+	return writing{
+		call: func(name string, arguments grammar.Spec) grammar.Spec {
+			return sequence(literal(`<invoke name="`+name+"\">\n"), arguments, literal("</invoke>\n"))
+		},
+		around: func(calls grammar.Spec) grammar.Spec {
+			return sequence(control("<minimax:tool_call>"), literal("\n"), calls, control("</minimax:tool_call>"))
+		},
+		notation: grammar.MiniMax, free: grammar.MiniMax,
+	}
 }
