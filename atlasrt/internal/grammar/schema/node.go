@@ -267,7 +267,14 @@ func (c *compiler) read(n node) *set {
 	case all:
 		v = everything()
 		for _, p := range e.parts {
-			v = c.intersect(v, c.read(p))
+			if c.nodes[p].kind != except {
+				v = c.intersect(v, c.read(p))
+			}
+		}
+		for _, p := range e.parts {
+			if c.nodes[p].kind == except {
+				v = c.subtract(v, c.read(c.nodes[p].parts[0]))
+			}
 		}
 	case some:
 		v = c.uniteAll(c.readAll(e.parts))
