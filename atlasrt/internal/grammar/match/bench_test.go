@@ -1,0 +1,113 @@
+package match
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/atlas-inference/atlas/atlasrt/internal/grammar/regex"
+)
+
+// quantiles reports times in microseconds.
+func quantiles(b *testing.B, what string, times []time.Duration) {
+	times = slices.Clone(times)
+	slices.Sort(times)
+	at := func(q float64) float64 { return float64(times[int(q*float64(len(times)-1))]) / 1e3 }
+	b.ReportMetric(at(0.5), what+"-half-µs")
+	b.ReportMetric(at(0.99), what+"-99%-µs")
+	b.ReportMetric(at(1), what+"-most-µs")
+	b.ReportMetric(0, "ns/op")
+}
+
+// repeats is how often an instance is gone through, each time with a machine that nobody has used. The least time of each mask counts: other
+// programs run on the computer as well.
+const repeats = 5
+
+// BenchmarkInstances makes every mask of instances of real schemas.
+func BenchmarkInstances(b *testing.B) {
+	v, tok := realVocabulary(b, "qwen3")
+	all := instances(b)
+	mask := make([]uint32, v.Words())
+	for _, c := range []struct {
+		name string
+		text func(j *jsonRules) func() regex.Ref
+	}{
+		{"plain", func(j *jsonRules) func() regex.Ref { return j.text }},
+		{"most1000", func(j *jsonRules) func() regex.Ref {
+			return func() regex.Ref { return j.Regexes.Repeat(j.character(), 0, 1000) }
+		}},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			for b.Loop() {
+				var masks, compiles []time.Duration
+				var names []string
+				for _, data := range all[:200] {
+					ids := tok.Encode(string(data), false)
+					least := make([]time.Duration, len(ids)+1)
+					for again := range repeats {
+						j := newJSONRules()
+						j.text = c.text(j)
+						shape := j.shape(b, data)
+						begin := time.Now()
+						g, err := j.Grammar(shape)
+						if err != nil {
+							b.Fatal(err)
+						}
+						m, err := New(g, v, Limits{})
+						if err != nil {
+							b.Fatal(err)
+						}
+						note := func(at int, took time.Duration) {
+							if again == 0 || took < least[at] {
+								least[at] = took
+							}
+						}
+						s := m.Start()
+						for at, id := range ids {
+							before := time.Now()
+							if err := s.Mask(mask); err != nil {
+								b.Fatal(err)
+							}
+							note(at, time.Since(before))
+							if at == 0 {
+								note(len(ids), time.Since(begin))
+							}
+							next, ok := s.Next(id)
+							if !ok || mask[id/32]>>(id%32)&1 == 0 {
+								b.Fatalf("%s: token %d %q may not come", data, at, v.text(id))
+							}
+							s = next
+						}
+						if !s.Done() {
+							b.Fatalf("%s: not done", data)
+						}
+					}
+					for at, id := range ids {
+						names = append(names, fmt.Sprintf("token %d %q of %.100s", at, v.text(id), data))
+					}
+					masks = append(masks, least[:len(ids)]...)
+					compiles = append(compiles, least[len(ids)])
+				}
+				quantiles(b, "mask", masks)
+				quantiles(b, "compile", compiles)
+				order := make([]int, len(masks))
+				for at := range order {
+					order[at] = at
+				}
+				slices.SortFunc(order, func(a, b int) int { return int(masks[b] - masks[a]) })
+				for at := 0; at < len(order); at += max(1, at/2) {
+					b.Log(at, masks[order[at]], names[order[at]])
+				}
+				b.Log(len(masks), "masks")
+			}
+		})
+	}
+}
+
+func BenchmarkVocabulary(b *testing.B) {
+	tokens, tok := realTokens(b, "qwen3")
+	for b.Loop() {
+		NewVocabulary(tokens, tok.IsSpecial)
+	}
+}

@@ -1,0 +1,114 @@
+package match
+
+import (
+	"encoding/binary"
+	"slices"
+
+	"github.com/atlas-inference/atlas/atlasrt/internal/grammar/regex"
+)
+
+// lexer is where a text is in the terminals that a row expects: for each that may still match, the expression of what may follow. Rows that
+// are in the same place of the same terminals share it.
+type lexer struct {
+	id      int32
+	open    []open
+	ends    []int32        // terminals that may end here
+	classes *regex.Classes // of bytes that do the same
+	next    []*lexer       // by class; nil: not made yet
+}
+
+// open is a terminal that may go on.
+type open struct {
+	terminal int32
+	rest     regex.Ref
+}
+
+// begin is the lexer before the first byte of some terminals.
+func (t *tables) begin(terminals []int32) *lexer {
+	all := make([]open, len(terminals))
+	for at, terminal := range terminals {
+		all[at] = open{terminal, t.terminals[terminal]}
+	}
+	return t.lexer(all)
+}
+
+// lexer is the one lexer of some open terminals.
+func (t *tables) lexer(all []open) *lexer {
+	key := t.key[:0]
+	for _, o := range all {
+		key = binary.LittleEndian.AppendUint32(key, uint32(o.terminal))
+		key = binary.LittleEndian.AppendUint32(key, uint32(o.rest))
+	}
+	t.key = key
+	if known := t.lexers[string(key)]; known != nil {
+		return known
+	}
+	made := &lexer{id: int32(len(t.lexers)), open: all}
+	for _, o := range all {
+		if t.regexes.Nullable(o.rest) {
+			made.ends = append(made.ends, o.terminal)
+		}
+	}
+	t.lexers[string(key)] = made
+	t.bytes += 200 + 40*len(all)
+	return made
+}
+
+// partition fills the classes of a lexer.
+func (t *tables) partition(l *lexer, w *work) {
+	if l.classes != nil || !w.spend(len(l.open)) {
+		return
+	}
+	l.classes = t.classes(position{lexer: l})
+	l.next = make([]*lexer, l.classes.Count())
+	t.bytes += 8 * l.classes.Count()
+}
+
+// classes are the classes of bytes that do the same at each of some positions.
+func (t *tables) classes(at ...position) *regex.Classes {
+	refs := t.refs[:0]
+	var cuts []*regex.Classes
+	for _, p := range at {
+		for _, o := range p.lexer.open {
+			cut := t.regexes.Classes(o.rest)
+			if !slices.Contains(cuts, cut) {
+				cuts = append(cuts, cut)
+				refs = append(refs, o.rest)
+			}
+		}
+	}
+	t.refs = refs[:0]
+	return t.regexes.Classes(refs...)
+}
+
+// read is the lexer behind a byte; it has no open terminals where none goes on. It is nil where the work is over its limits.
+func (t *tables) read(l *lexer, b byte, w *work) *lexer {
+	t.partition(l, w)
+	if w.err != nil {
+		return nil
+	}
+	class := l.classes.Of[b]
+	if l.next[class] != nil {
+		return l.next[class]
+	}
+	var rest []open
+	for _, o := range l.open {
+		if !w.spend(1) {
+			return nil
+		}
+		r := t.regexes.Derive(o.rest, b)
+		if r == regex.Nothing {
+			continue
+		}
+		alive, err := t.regexes.Alive(r)
+		if err != nil {
+			w.err = err
+			return nil
+		}
+		if alive {
+			rest = append(rest, open{o.terminal, r})
+		}
+	}
+	l.next[class] = t.lexer(rest)
+	return l.next[class]
+}

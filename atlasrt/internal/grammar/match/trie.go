@@ -1,0 +1,66 @@
+package match
+
+// trie has tokens by their bytes. The children of a node follow each other, and so do the tokens of all that is below it.
+type trie struct {
+	nodes  []branch
+	tokens []int32
+	root   [256]uint32 // node of each first byte, or 0
+}
+
+// branch is a node of a trie: the byte that leads to it, and what is below.
+type branch struct {
+	children uint32 // the first of them
+	tokens   uint32 // the first: those that end here come first
+	end      uint32 // of the tokens
+	count    uint16 // of the children
+	byte     byte
+	runes    uint8 // characters that begin from this byte on in the token that has most of them, at most manyRunes
+}
+
+// manyRunes is a number of characters that is as good as any larger one.
+const manyRunes = 254
+
+// newTrie makes a trie of tokens in order of their bytes. Their first bytes, prefix of them, are left out.
+func newTrie(v *Vocabulary, tokens []int32, prefix int) *trie {
+	t := &trie{tokens: tokens, nodes: make([]branch, 1, 2*len(tokens)+1)}
+	t.nodes[0].end = uint32(len(tokens))
+	t.grow(v, 0, prefix)
+	root := t.nodes[0]
+	for at := root.children; at < root.children+uint32(root.count); at++ {
+		t.root[t.nodes[at].byte] = at
+	}
+	return t
+}
+
+// grow adds what is below a node whose tokens share their first depth bytes.
+func (t *trie) grow(v *Vocabulary, at uint32, depth int) {
+	from, end := t.nodes[at].tokens, t.nodes[at].end
+	for from < end && len(v.text(t.tokens[from])) == depth {
+		from++
+	}
+	first := len(t.nodes)
+	for from < end {
+		b := v.text(t.tokens[from])[depth]
+		to := from + 1
+		for to < end && v.text(t.tokens[to])[depth] == b {
+			to++
+		}
+		t.nodes = append(t.nodes, branch{byte: b, tokens: from, end: to})
+		from = to
+	}
+	count := len(t.nodes) - first
+	t.nodes[at].children, t.nodes[at].count = uint32(first), uint16(count)
+	runes := uint8(0)
+	for child := first; child < first+count; child++ {
+		t.grow(v, uint32(child), depth+1)
+		n := &t.nodes[child]
+		if beginsRune(n.byte) && n.runes < manyRunes {
+			n.runes++
+		}
+		runes = max(runes, n.runes)
+	}
+	t.nodes[at].runes = runes
+}
+
+// beginsRune reports whether a byte is the first of a character.
+func beginsRune(b byte) bool { return b&0xC0 != 0x80 }
