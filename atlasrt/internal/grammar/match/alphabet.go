@@ -1,5 +1,11 @@
 package match
 
+import (
+	"unicode/utf8"
+
+	"github.com/atlas-inference/atlas/atlasrt/internal/grammar/regex"
+)
+
 // An alphabet is a set of characters. Each holds the next one, so that a state after which all texts of one may come also has those of the
 // next: masks of these states are mostly computed once for a vocabulary.
 type alphabet struct {
@@ -63,6 +69,20 @@ func (a *alphabet) has(text []byte) bool {
 		}
 	}
 	return true
+}
+
+// character is one character of an alphabet.
+func (a *alphabet) character(s *regex.Set) regex.Ref {
+	var ranges []rune
+	for b, in := range a.ascii {
+		if in {
+			ranges = append(ranges, rune(b), rune(b))
+		}
+	}
+	if a.more {
+		ranges = append(ranges, 0x80, utf8.MaxRune)
+	}
+	return s.Runes(ranges...)
 }
 
 // The bytes of a character in UTF-8, as an automaton: a shape is what may follow.

@@ -7,11 +7,11 @@ import (
 	"time"
 
 	"github.com/atlas-inference/atlas/atlasrt/internal/grammar/regex"
-	"github.com/atlas-inference/atlas/atlasrt/internal/grammar/rules"
 )
 
 // quantiles reports times in microseconds.
 func quantiles(b *testing.B, what string, times []time.Duration) {
+	times = slices.Clone(times)
 	slices.Sort(times)
 	at := func(q float64) float64 { return float64(times[int(q*float64(len(times)-1))]) / 1e3 }
 	b.ReportMetric(at(0.5), what+"-half-µs")
@@ -20,7 +20,11 @@ func quantiles(b *testing.B, what string, times []time.Duration) {
 	b.ReportMetric(0, "ns/op")
 }
 
-// BenchmarkInstances makes every mask of instances of real schemas, each with a grammar of its own that nobody has used.
+// repeats is how often an instance is gone through, each time with a machine that nobody has used. The least time of each mask counts: other
+// programs run on the computer as well.
+const repeats = 5
+
+// BenchmarkInstances makes every mask of instances of real schemas.
 func BenchmarkInstances(b *testing.B) {
 	v, tok := realVocabulary(b, "qwen3")
 	all := instances(b)
@@ -30,55 +34,70 @@ func BenchmarkInstances(b *testing.B) {
 		text func(j *jsonRules) func() regex.Ref
 	}{
 		{"plain", func(j *jsonRules) func() regex.Ref { return j.text }},
-		{"most100000", func(j *jsonRules) func() regex.Ref {
-			return func() regex.Ref { return j.Regexes.Repeat(j.character(), 0, 100000) }
+		{"most1000", func(j *jsonRules) func() regex.Ref {
+			return func() regex.Ref { return j.Regexes.Repeat(j.character(), 0, 1000) }
 		}},
 	} {
 		b.Run(c.name, func(b *testing.B) {
 			for b.Loop() {
 				var masks, compiles []time.Duration
-				worst := map[time.Duration]string{}
-				for _, data := range all[:20] {
-					b.Logf("%.80s", data)
-					j := newJSONRules()
-					j.text = c.text(j)
-					shape := j.shape(b, data)
-					begin := time.Now()
-					g, err := j.Grammar(shape)
-					if err != nil {
-						b.Fatal(err)
-					}
-					m, err := New(g, v, Limits{})
-					if err != nil {
-						b.Fatal(err)
-					}
-					s := m.Start()
-					for at, id := range tok.Encode(string(data), false) {
-						before := time.Now()
-						if err := s.Mask(mask); err != nil {
+				var names []string
+				for _, data := range all[:200] {
+					ids := tok.Encode(string(data), false)
+					least := make([]time.Duration, len(ids)+1)
+					for again := range repeats {
+						j := newJSONRules()
+						j.text = c.text(j)
+						shape := j.shape(b, data)
+						begin := time.Now()
+						g, err := j.Grammar(shape)
+						if err != nil {
 							b.Fatal(err)
 						}
-						took := time.Since(before)
-						masks = append(masks, took)
-						if at == 0 {
-							compiles = append(compiles, time.Since(begin))
+						m, err := New(g, v, Limits{})
+						if err != nil {
+							b.Fatal(err)
 						}
-						worst[took] = fmt.Sprintf("token %d %q of %.100s", at, v.text(id), data)
-						next, ok := s.Next(id)
-						if !ok || mask[id/32]>>(id%32)&1 == 0 {
-							b.Fatalf("%s: token %d %q may not come", data, at, v.text(id))
+						note := func(at int, took time.Duration) {
+							if again == 0 || took < least[at] {
+								least[at] = took
+							}
 						}
-						s = next
+						s := m.Start()
+						for at, id := range ids {
+							before := time.Now()
+							if err := s.Mask(mask); err != nil {
+								b.Fatal(err)
+							}
+							note(at, time.Since(before))
+							if at == 0 {
+								note(len(ids), time.Since(begin))
+							}
+							next, ok := s.Next(id)
+							if !ok || mask[id/32]>>(id%32)&1 == 0 {
+								b.Fatalf("%s: token %d %q may not come", data, at, v.text(id))
+							}
+							s = next
+						}
+						if !s.Done() {
+							b.Fatalf("%s: not done", data)
+						}
 					}
-					if !s.Done() {
-						b.Fatalf("%s: not done", data)
+					for at, id := range ids {
+						names = append(names, fmt.Sprintf("token %d %q of %.100s", at, v.text(id), data))
 					}
+					masks = append(masks, least[:len(ids)]...)
+					compiles = append(compiles, least[len(ids)])
 				}
 				quantiles(b, "mask", masks)
 				quantiles(b, "compile", compiles)
-				slices.Sort(masks)
-				for _, took := range masks[len(masks)-5:] {
-					b.Log(took, worst[took])
+				order := make([]int, len(masks))
+				for at := range order {
+					order[at] = at
+				}
+				slices.SortFunc(order, func(a, b int) int { return int(masks[b] - masks[a]) })
+				for at := 0; at < len(order); at += max(1, at/2) {
+					b.Log(at, masks[order[at]], names[order[at]])
 				}
 				b.Log(len(masks), "masks")
 			}
@@ -92,5 +111,3 @@ func BenchmarkVocabulary(b *testing.B) {
 		NewVocabulary(tokens, tok.IsSpecial)
 	}
 }
-
-var _ = rules.Empty

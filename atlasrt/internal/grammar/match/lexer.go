@@ -12,9 +12,9 @@ import (
 type lexer struct {
 	id      int32
 	open    []open
-	ends    []int32  // terminals that may end here
+	ends    []int32        // terminals that may end here
 	classes *regex.Classes // of bytes that do the same
-	next    []*lexer // by class; nil: not made yet
+	next    []*lexer       // by class; nil: not made yet
 }
 
 // open is a terminal that may go on.

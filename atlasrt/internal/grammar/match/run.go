@@ -1,6 +1,10 @@
 package match
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/atlas-inference/atlas/atlasrt/internal/grammar/regex"
+)
 
 // endless is a run without an end.
 const endless = manyRunes
@@ -24,6 +28,31 @@ func (n *node) run(alphabet int, w *work) int {
 }
 
 func (n *node) findRun(alphabet int, w *work) int {
+	run := n.tables.run(n.at, alphabet)
+	if run == endless || !w.spend(len(n.at)) {
+		return run
+	}
+	return max(run, n.nearRun(alphabet, w))
+}
+
+// run is the run that the expressions tell.
+func (t *tables) run(at []position, alphabet int) int {
+	t.lock.Lock()
+	defer t.lock.Unlock()
+	run := 0
+	for _, p := range at {
+		for _, o := range p.lexer.open {
+			run = max(run, t.regexes.Run(o.rest, t.alphabets[alphabet]))
+		}
+	}
+	if run == regex.Endless {
+		return endless
+	}
+	return min(run, endless-1)
+}
+
+// nearRun is the run that nodes near by tell, as with rules that repeat a character.
+func (n *node) nearRun(alphabet int, w *work) int {
 	seen := []*node{n}
 	level := 0
 	for from := 0; from < len(seen); level++ {

@@ -11,14 +11,15 @@ import (
 // pointers that say where it leads.
 type tables struct {
 	*program
-	limits  Limits
-	lock    sync.Mutex
-	regexes *regex.Set
-	rows    map[string]*row
-	lexers  map[string]*lexer
-	nodes   map[string]*node
-	dead    *node // nothing may come, and the text may not end
-	bytes   int   // of rows, lexers and nodes, about
+	limits    Limits
+	lock      sync.Mutex
+	regexes   *regex.Set
+	rows      map[string]*row
+	lexers    map[string]*lexer
+	nodes     map[string]*node
+	dead      *node                   // nothing may come, and the text may not end
+	alphabets [numAlphabets]regex.Ref // one character of each
+	bytes     int                     // of rows, lexers and nodes, about
 
 	key    []byte      // scratch of who looks something up
 	kernel []item      // scratch of follow
@@ -37,6 +38,9 @@ func newTables(p *program, limits Limits, regexes *regex.Set) *tables {
 	t.dead = &node{tables: t, classes: regexes.Classes()}
 	t.dead.next = make([]atomic.Pointer[node], 1)
 	t.dead.next[0].Store(t.dead)
+	for at := range t.alphabets {
+		t.alphabets[at] = alphabets[at].character(regexes)
+	}
 	return t
 }
 

@@ -97,6 +97,8 @@ type Set struct {
 	lists     [][]string
 	literals  map[string]Ref // short ones
 	loops     []Ref
+	runs      map[[2]Ref]int
+	lengths   map[Ref]int
 	chars     map[string]Ref // classes of characters in UTF-8
 	classes   map[[256]uint8]*Classes
 	scratch   splitter

@@ -71,13 +71,8 @@ func (c *compiler) emptySet(v *set) bool {
 	return !v.null && !v.no && !v.yes && v.scalar() && !c.someText(v.text) && !c.someNumber(v.number)
 }
 
-// lives says whether a node has values. What is read at the time counts as having some.
-func (c *compiler) lives(n node) bool {
-	alive, _ := c.look(n)
-	return alive
-}
-
-// look is lives; sure is false where a node without values was taken to be one only because it is looked at further out.
+// look says whether a node has values. What needs a node that is being read counts as having some. Sure is false where a node has none
+// only if one that is looked at further out has none.
 func (c *compiler) look(n node) (alive, sure bool) {
 	switch c.nodes[n].alive {
 	case looking:
@@ -87,12 +82,17 @@ func (c *compiler) look(n node) (alive, sure bool) {
 	case living:
 		return true, true
 	}
-	if c.nodes[n].reading || !c.spend(2) {
+	if !c.spend(2) {
 		return true, true
 	}
 	c.nodes[n].alive = looking
+	c.exploring++
 	alive, sure = c.lookInto(c.read(n))
+	c.exploring--
 	switch {
+	case c.touched:
+		c.nodes[n].alive, alive, sure = unknown, true, true
+		c.touched = c.exploring > 0
 	case alive:
 		c.nodes[n].alive = living
 	case sure:

@@ -27,7 +27,7 @@ func (k *keywords) applicators(v *set) *set {
 		v = k.intersect(v, k.oneOf(list))
 	}
 	if schema, ok := k.get("not"); ok {
-		v = k.intersect(v, k.read(k.not(k.child(schema, "not"))))
+		v = k.subtract(v, k.read(k.child(schema, "not")))
 	}
 	v = k.conditions(v)
 	return k.dependencies(v)
@@ -109,7 +109,7 @@ func (k *keywords) conditions(v *set) *set {
 	}
 	condition := k.inPlace(schema, "if")
 	yes := k.intersect(k.intersect(v, k.read(condition)), branch("then"))
-	no := k.intersect(k.intersect(v, k.read(k.not(condition))), branch("else"))
+	no := k.intersect(k.subtract(v, k.read(condition)), branch("else"))
 	return k.unite(yes, no)
 }
 

@@ -96,7 +96,7 @@ var formats = func() map[string]string {
 
 	pointer := `(?:/(?:[^~/]|~[01])*)*`
 	variable := `(?:[A-Za-z0-9_]|%` + hex + `{2})(?:\.?(?:[A-Za-z0-9_]|%` + hex + `{2}))*(?:\*|:[1-9][0-9]{0,3})?`
-	template := `(?:[^\u0000-\u0020"'<>\\^` + "`" + `{|}%]|%` + hex + `{2}|\{[+#./;?&=,!@|]?` + variable + `(?:,` + variable + `)*\})*`
+	template := `(?:[^\u0000-\u0020\u007f"<>\\^` + "`" + `{|}%]|%` + hex + `{2}|\{[+#./;?&=,!@|]?` + variable + `(?:,` + variable + `)*\})*`
 
 	return map[string]string{
 		"date":                  date,

@@ -41,13 +41,15 @@ type expression struct {
 
 // compiler makes a grammar of a document. Once err is set its methods may return anything.
 type compiler struct {
-	document document
-	rules    *rules.Builder
-	limits   Limits
-	err      error
-	work     int   // spent
-	at       place // that is read, for errors
-	tracked  bool  // what alternatives evaluate matters to the schema that is read
+	document  document
+	rules     *rules.Builder
+	limits    Limits
+	err       error
+	work      int   // spent
+	at        place // that is read, for errors
+	exploring int   // how deep look is; what is being read then counts as everything
+	touched   bool  // such a node was met since exploring began, so that what was read since is not kept
+	tracked   bool  // what alternatives evaluate matters to the schema that is read
 
 	nodes     []expression
 	leaves    map[leafKey]node
@@ -240,6 +242,10 @@ func (c *compiler) read(n node) *set {
 	}
 	e := c.nodes[n]
 	if e.reading {
+		if c.exploring > 0 {
+			c.touched = true
+			return everything()
+		}
 		if e.kind == leaf {
 			c.at = e.place
 		}
@@ -261,15 +267,25 @@ func (c *compiler) read(n node) *set {
 	case all:
 		v = everything()
 		for _, p := range e.parts {
-			v = c.intersect(v, c.read(p))
+			if c.nodes[p].kind != except {
+				v = c.intersect(v, c.read(p))
+			}
+		}
+		for _, p := range e.parts {
+			if c.nodes[p].kind == except {
+				v = c.subtract(v, c.read(c.nodes[p].parts[0]))
+			}
 		}
 	case some:
 		v = c.uniteAll(c.readAll(e.parts))
 	case except:
 		v = c.complement(c.read(e.parts[0]))
 	}
-	c.nodes[n].values, c.nodes[n].reading = v, false
-	c.at, c.tracked = at, tracked
+	c.nodes[n].reading = false
+	if c.at, c.tracked = at, tracked; c.touched {
+		return v
+	}
+	c.nodes[n].values = v
 	return v
 }
 

@@ -21,8 +21,8 @@ func (k *keywords) oneOf(nodes []node) *set {
 	}
 	exact := make([]*set, len(sets))
 	for i, v := range sets {
-		if len(others[i]) > 0 {
-			v = k.intersect(v, k.complement(k.uniteAll(k.readAll(others[i]))))
+		for _, other := range others[i] {
+			v = k.subtract(v, k.read(other))
 		}
 		exact[i] = v
 	}

@@ -113,15 +113,22 @@ func (c *compiler) uniteAll(sets []*set) *set {
 	return sets[0]
 }
 
-func (c *compiler) complement(a *set) *set {
-	v := &set{null: !a.null, no: !a.no, yes: !a.yes, number: c.notNumbers(a.number), text: notTexts(a.text)}
-	v.arrays = []*array{anyArray}
-	for _, alternative := range a.arrays {
-		v.arrays = product(c, v.arrays, c.notArray(alternative), anyArray, c.bothArrays)
+func (c *compiler) complement(a *set) *set { return c.subtract(everything(), a) }
+
+// subtract is what is in a and not in b. Each alternative of b is taken out of what is left: that keeps alternatives few.
+func (c *compiler) subtract(a, b *set) *set {
+	v := &set{null: a.null && !b.null, no: a.no && !b.no, yes: a.yes && !b.yes, arrays: a.arrays, objects: a.objects}
+	v.number = c.bothNumbers(a.number, c.notNumbers(b.number))
+	v.text = c.bothTexts(a.text, notTexts(b.text))
+	for _, alternative := range b.arrays {
+		if len(v.arrays) > 0 {
+			v.arrays = product(c, v.arrays, c.notArray(alternative), anyArray, c.bothArrays)
+		}
 	}
-	v.objects = []*object{anyObject}
-	for _, alternative := range a.objects {
-		v.objects = product(c, v.objects, c.notObject(alternative), anyObject, c.bothObjects)
+	for _, alternative := range b.objects {
+		if len(v.objects) > 0 {
+			v.objects = c.absorb(product(c, v.objects, c.notObject(alternative), anyObject, c.bothObjects))
+		}
 	}
 	return v
 }

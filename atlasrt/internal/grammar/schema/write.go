@@ -99,20 +99,12 @@ func (w *writer) scalars(v *set) regex.Ref {
 		forms = append(forms, s.Literal("true"))
 	}
 	if !v.number.none() {
-		forms = append(forms, w.possible(w.written(v.number)))
+		forms = append(forms, w.written(v.number))
 	}
 	if v.text != nil {
-		forms = append(forms, w.possible(s.Concat(w.quote, w.text(v.text), w.quoteEnd)))
+		forms = append(forms, s.Concat(w.quote, w.text(v.text), w.quoteEnd))
 	}
 	return s.Or(forms...)
-}
-
-// possible is an expression, or nothing where it matches no text.
-func (w *writer) possible(r regex.Ref) regex.Ref {
-	if !w.living(r) {
-		return regex.Nothing
-	}
-	return r
 }
 
 // text is what stands between the quotes of a string.
