@@ -95,7 +95,8 @@ type Set struct {
 	classRefs map[byteSet]Ref
 	sets      []byteSet
 	lists     [][]string
-	literals  map[string]Ref // short ones
+	listsBy   map[uint64][]Ref // places in lists by hash
+	literals  map[string]Ref   // short ones
 	loops     []Ref
 	runs      map[[2]Ref]int
 	lengths   map[Ref]int
@@ -118,6 +119,7 @@ func NewSet() *Set {
 		simple:    map[node]Ref{},
 		compound:  map[string]Ref{},
 		classRefs: map[byteSet]Ref{},
+		listsBy:   map[uint64][]Ref{},
 		literals:  map[string]Ref{},
 		chars:     map[string]Ref{},
 		classes:   map[[256]uint8]*Classes{},
