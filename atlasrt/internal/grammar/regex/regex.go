@@ -95,12 +95,14 @@ type Set struct {
 	classRefs map[byteSet]Ref
 	sets      []byteSet
 	lists     [][]string
-	literals  map[string]Ref // short ones
+	listsBy   map[uint64][]Ref // places in lists by hash
+	literals  map[string]Ref   // short ones
 	loops     []Ref
 	runs      map[[2]Ref]int
 	lengths   map[Ref]int
 	chars     map[string]Ref // classes of characters in UTF-8
 	classes   map[[256]uint8]*Classes
+	pairs     map[[2]*Classes]*Classes // classes by which two have been told apart
 	scratch   splitter
 	proofs    map[[2]Ref][]Ref // by the expression that goes on and a class or words
 	proving   bool
@@ -118,9 +120,11 @@ func NewSet() *Set {
 		simple:    map[node]Ref{},
 		compound:  map[string]Ref{},
 		classRefs: map[byteSet]Ref{},
+		listsBy:   map[uint64][]Ref{},
 		literals:  map[string]Ref{},
 		chars:     map[string]Ref{},
 		classes:   map[[256]uint8]*Classes{},
+		pairs:     map[[2]*Classes]*Classes{},
 		proofs:    map[[2]Ref][]Ref{},
 	}
 	s.intern(node{kind: kindNothing, flags: flagAlive})

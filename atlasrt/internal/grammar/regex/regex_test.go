@@ -1,13 +1,10 @@
 package regex
 
 import (
-	"fmt"
 	"math/rand/v2"
 	"regexp"
 	"strings"
 	"testing"
-
-	"github.com/dlclark/regexp2/v2"
 )
 
 // matches reports whether r matches a text, and that the laws of derivatives hold on the way.
@@ -73,7 +70,7 @@ func (p patterns) pick(from ...string) string { return from[p.IntN(len(from))] }
 func TestGo(t *testing.T) {
 	p := patterns{Rand: rand.New(rand.NewPCG(1, 2)), other: "é"}
 	all := texts([]string{"a", "b", "_", "é"}, 4)
-	for range 300 {
+	for range 3000 {
 		pattern := p.pattern(1 + p.IntN(5))
 		inner := "(?s:" + pattern + ")"
 		search := regexp.MustCompile(inner)
@@ -99,31 +96,83 @@ func TestGo(t *testing.T) {
 	}
 }
 
-// Patterns with look-ahead match what they match in regexp2, which backtracks.
+// Patterns with look-ahead match what going through all ways says.
 func TestLookAhead(t *testing.T) {
-	p := patterns{Rand: rand.New(rand.NewPCG(3, 4)), ahead: true, other: "~"}
-	all := texts([]string{"a", "b", "_", "~"}, 4)
-	for i := range 3000 {
-		pattern := p.pattern(1 + p.IntN(5))
-		search, err := regexp2.Compile("(?:"+pattern+")", regexp2.ECMAScript)
-		if err != nil {
-			t.Fatal(err)
-		}
+	p := patterns{Rand: rand.New(rand.NewPCG(3, 4)), ahead: true, other: "é"}
+	all := texts([]string{"a", "b", "_", "é"}, 4)
+	for range 3000 {
+		pattern := p.pattern(1 + p.IntN(6))
 		s := NewSet()
-		found, err := s.Parse(pattern, Syntax{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		found := parse(t, s, pattern, Syntax{})
+		exact := parse(t, s, pattern, Syntax{Anchored: true})
+		reading := parser{pattern: pattern}
+		root := reading.parse()
 		for _, text := range all {
-			want, err := search.MatchString(text)
-			if err != nil {
-				t.Fatal(err)
+			w := walker{[]rune(text)}
+			ways := w.ends(root, 1)
+			if want := ways>>len(w.text)&1 != 0; matches(s, exact, text) != want {
+				t.Fatalf("%q matches %q as a whole: want %t", pattern, text, want)
 			}
-			if matches(s, found, text) != want {
-				t.Fatalf("%d: %q in %q: want %t", i, pattern, text, want)
+			if want := w.ends(root, w.all()) != 0; matches(s, found, text) != want {
+				t.Fatalf("%q in %q: want %t", pattern, text, want)
 			}
 		}
 	}
+}
+
+// walker goes through a tree on a short text. Sets of places in it are bits.
+type walker struct{ text []rune }
+
+func (w walker) all() uint { return 1<<(len(w.text)+1) - 1 }
+
+func (w walker) isWord(i int) bool { return i >= 0 && i < len(w.text) && contains(word, w.text[i]) }
+
+// ends are the places to which a tree leads from some others.
+func (w walker) ends(t *tree, from uint) (to uint) {
+	for i := 0; i <= len(w.text); i++ {
+		if from>>i&1 == 0 {
+			continue
+		}
+		here := false
+		switch t.op {
+		case opEmpty:
+			here = true
+		case opClass:
+			if i < len(w.text) && contains(t.class, w.text[i]) {
+				to |= 1 << (i + 1)
+			}
+		case opConcat:
+			at := uint(1) << i
+			for _, sub := range t.subs {
+				at = w.ends(sub, at)
+			}
+			to |= at
+		case opUnion:
+			for _, sub := range t.subs {
+				to |= w.ends(sub, 1<<i)
+			}
+		case opRepeat:
+			at := uint(1) << i
+			for n := 0; n <= max(t.hi, t.lo+len(w.text)+1) && at != 0; n++ {
+				if n >= t.lo && (t.hi < 0 || n <= t.hi) {
+					to |= at
+				}
+				at = w.ends(t.subs[0], at)
+			}
+		case opStart:
+			here = i == 0
+		case opEnd:
+			here = i == len(w.text)
+		case opBoundary:
+			here = (w.isWord(i-1) != w.isWord(i)) != t.not
+		case opAhead:
+			here = (w.ends(t.subs[0], 1<<i) != 0) != t.not
+		}
+		if here {
+			to |= 1 << i
+		}
+	}
+	return to
 }
 
 func TestSyntax(t *testing.T) {
@@ -231,5 +280,3 @@ func TestRefused(t *testing.T) {
 		}
 	}
 }
-
-var _ = fmt.Sprint

@@ -73,20 +73,7 @@ func (p *proof) through(from []Ref, r Ref) []Ref {
 				}
 			}
 		case kindRepeat:
-			for {
-				ends := p.through(from, n.a)
-				if ends == nil {
-					return nil
-				}
-				all := join(slices.Clone(from), ends)
-				if len(all) == len(from) {
-					return all
-				}
-				from = all
-				if len(from) > proofEnds {
-					return nil
-				}
-			}
+			return p.repeated(from, n)
 		case kindClass, kindWords:
 			var ends []Ref
 			for _, f := range from {
@@ -101,6 +88,26 @@ func (p *proof) through(from []Ref, r Ref) []Ref {
 		return nil
 	}
 	return nil
+}
+
+// repeated is through for a repetition: time after time, until nothing new comes.
+func (p *proof) repeated(from []Ref, n node) (ends []Ref) {
+	if n.lo == 0 {
+		ends = slices.Clone(from)
+	}
+	for i := int32(1); i <= n.hi; i++ {
+		if from = p.through(from, n.a); from == nil {
+			return nil
+		}
+		if i < n.lo {
+			continue
+		}
+		before := len(ends)
+		if ends = join(ends, from); len(ends) == before {
+			break
+		}
+	}
+	return ends
 }
 
 // leaf is through for a class or for words. It is remembered.

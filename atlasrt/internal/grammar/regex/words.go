@@ -4,8 +4,12 @@ import (
 	"slices"
 )
 
-// shortWord is the length up to which equal endings of words are one expression.
-const shortWord = 32
+// Words that are few and short are one expression wherever they come from. Longer ones are known by their place in a list.
+const (
+	shortWord  = 32 // bytes of one word
+	fewWords   = 16
+	shortWords = 256 // bytes of all
+)
 
 // Literal is a text as it stands.
 func (s *Set) Literal(text string) Ref {
@@ -28,12 +32,26 @@ func (s *Set) Literal(text string) Ref {
 
 // list is one of sorted words, which are at least one.
 func (s *Set) list(words []string) Ref {
+	hash := uint64(14695981039346656037) // FNV-1a
+	for _, w := range words {
+		s.steps++
+		for i := range len(w) {
+			hash = (hash ^ uint64(w[i])) * 1099511628211
+		}
+		hash = (hash ^ uint64(len(w))) * 1099511628211
+	}
+	for _, at := range s.listsBy[hash] {
+		if slices.Equal(s.lists[at], words) {
+			return s.wordsFrom(at, 0, int32(len(words)), 0)
+		}
+	}
+	at := Ref(len(s.lists))
 	s.lists = append(s.lists, words)
+	s.listsBy[hash] = append(s.listsBy[hash], at)
 	for _, w := range words {
 		s.bytes += 16 + len(w)
-		s.steps++
 	}
-	return s.wordsFrom(Ref(len(s.lists)-1), 0, int32(len(words)), 0)
+	return s.wordsFrom(at, 0, int32(len(words)), 0)
 }
 
 // wordsRange is what is left of some words of a list.
@@ -41,12 +59,30 @@ func (s *Set) wordsRange(list Ref, lo, hi int32, depth Ref) Ref {
 	if lo == hi {
 		return Nothing
 	}
-	if hi == lo+1 {
-		if rest := s.lists[list][lo][depth:]; len(rest) <= shortWord {
+	words := s.lists[list][lo:hi]
+	if len(words) == 1 {
+		if rest := words[0][depth:]; len(rest) <= shortWord {
 			return s.Literal(rest)
+		}
+	} else if len(words) <= fewWords {
+		size := 0
+		for _, w := range words {
+			size += len(w) - int(depth)
+		}
+		if size <= shortWords {
+			return s.list(cut(words, int(depth)))
 		}
 	}
 	return s.wordsFrom(list, lo, hi, depth)
+}
+
+// cut leaves the first bytes of words out.
+func cut(words []string, depth int) []string {
+	rest := make([]string, len(words))
+	for i, w := range words {
+		rest[i] = w[depth:]
+	}
+	return rest
 }
 
 func (s *Set) wordsFrom(list Ref, lo, hi int32, depth Ref) Ref {
@@ -81,21 +117,12 @@ func (s *Set) Words(texts ...string) Ref {
 	return s.Or(short...)
 }
 
-// remaining are the words of an expression, sorted, in new memory.
-func (s *Set) remaining(r Ref) []string {
-	n := s.nodes[r]
-	words := make([]string, 0, n.hi-n.lo)
-	for _, w := range s.lists[n.a][n.lo:n.hi] {
-		words = append(words, w[n.b:])
-	}
-	return words
-}
-
 // mergeWords is one of the words of several expressions.
 func (s *Set) mergeWords(refs []Ref) Ref {
 	var words []string
 	for _, r := range refs {
-		words = append(words, s.remaining(r)...)
+		n := s.nodes[r]
+		words = append(words, cut(s.lists[n.a][n.lo:n.hi], int(n.b))...)
 	}
 	slices.Sort(words)
 	words = slices.Compact(words)
