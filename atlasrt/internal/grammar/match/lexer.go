@@ -15,6 +15,7 @@ type lexer struct {
 	ends    []int32        // terminals that may end here
 	classes *regex.Classes // of bytes that do the same
 	next    []*lexer       // by class; nil: not made yet
+	short   *lexer         // the same but for counts that no token reaches; nil: not made yet
 }
 
 // open is a terminal that may go on.
@@ -111,4 +112,17 @@ func (t *tables) read(l *lexer, b byte, w *work) *lexer {
 	}
 	l.next[class] = t.lexer(rest)
 	return l.next[class]
+}
+
+// shorten is a lexer that does the same with texts of up to reach bytes, and whose counts are as small as may be.
+func (t *tables) shorten(l *lexer, reach int) *lexer {
+	if l.short != nil {
+		return l.short
+	}
+	short := make([]open, len(l.open))
+	for at, o := range l.open {
+		short[at] = open{o.terminal, t.regexes.Shorten(o.rest, reach)}
+	}
+	l.short = t.lexer(short)
+	return l.short
 }

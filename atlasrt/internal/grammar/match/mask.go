@@ -42,7 +42,11 @@ func (m *Machine) mask(n *node) (*mask, error) {
 	p := v.painters.Get().(*painter)
 	defer v.painters.Put(p)
 	p.work = *m.work()
-	p.node(n)
+	if short := n.shorten(v.reach, &p.work); short == n {
+		p.node(n)
+	} else if short != nil {
+		return m.mask(short)
+	}
 	if p.work.err != nil {
 		p.bits, p.few, p.many = make([]uint32, v.Words()), p.few[:0], false
 		return nil, p.work.err

@@ -16,6 +16,7 @@ type node struct {
 	accepts bool           // the text may end here
 	classes *regex.Classes // of bytes that do the same
 	next    []atomic.Pointer[node]
+	short   atomic.Pointer[node] // the same for every token; nil: not made yet
 	mask    atomic.Pointer[mask]
 	runs    [2]atomic.Uint64 // of each alphabet, 8 bits: one more than the run, or 0
 }
@@ -119,4 +120,26 @@ func (n *node) make(class uint8, b byte, w *work) *node {
 		n.next[class].Store(next)
 	}
 	return next
+}
+
+// shorten is a node that does the same with texts of up to reach bytes, and that many nodes share: their masks are the same.
+func (n *node) shorten(reach int, w *work) *node {
+	if short := n.short.Load(); short != nil {
+		return short
+	}
+	t := n.tables
+	t.lock.Lock()
+	defer t.lock.Unlock()
+	at := slices.Clone(n.at)
+	for i, p := range at {
+		if !w.spend(len(p.lexer.open)) {
+			return nil
+		}
+		at[i].lexer = t.shorten(p.lexer, reach)
+	}
+	short := t.node(at, n.accepts, w)
+	if short != nil {
+		n.short.Store(short)
+	}
+	return short
 }

@@ -11,6 +11,7 @@ type Vocabulary struct {
 	texts    []byte
 	ends     []int // of each token's text
 	groups   [2][numAlphabets]group
+	reach    int // bytes of the longest token
 	painters *sync.Pool
 	controls map[string]bool // texts of control tokens
 }
@@ -55,6 +56,7 @@ func NewVocabulary(tokens [][]byte, control func(id int32) bool) *Vocabulary {
 			v.texts = append(v.texts, text...)
 		}
 		v.ends = append(v.ends, len(v.texts))
+		v.reach = max(v.reach, len(v.text(int32(id))))
 	}
 	slices.SortFunc(order, func(a, b int32) int { return bytes.Compare(v.text(a), v.text(b)) })
 	var groups [2][numAlphabets][]int32

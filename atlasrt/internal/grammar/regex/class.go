@@ -86,11 +86,41 @@ func (s *Set) classesOf(r Ref) *Classes {
 	if c := s.rows[r].classes; c != nil {
 		return c
 	}
-	cut := newCut()
-	s.cut(r, cut)
-	c := s.internCut(cut)
+	c := s.sharedClasses(r)
+	if c == nil {
+		cut := newCut()
+		s.cut(r, cut)
+		c = s.internCut(cut)
+	}
 	s.rows[r].classes = c
 	return c
+}
+
+// sharedClasses are classes that other expressions have, nil where there are none: counts do not matter to them.
+func (s *Set) sharedClasses(r Ref) *Classes {
+	n := s.nodes[r]
+	head := r
+	if n.kind == kindConcat {
+		head = n.a
+	}
+	if s.nodes[head].kind != kindRepeat {
+		return nil
+	}
+	s.steps++
+	c := s.classesOf(s.nodes[head].a)
+	if head == r || !s.Nullable(head) {
+		return c
+	}
+	pair := [2]*Classes{c, s.classesOf(n.b)}
+	both := s.pairs[pair]
+	if both == nil {
+		cut := newCut()
+		cut.refine(s, pair[0])
+		cut.refine(s, pair[1])
+		both = s.internCut(cut)
+		s.pairs[pair] = both
+	}
+	return both
 }
 
 // cut refines classes by what the first byte of r decides.

@@ -102,6 +102,7 @@ type Set struct {
 	lengths   map[Ref]int
 	chars     map[string]Ref // classes of characters in UTF-8
 	classes   map[[256]uint8]*Classes
+	pairs     map[[2]*Classes]*Classes // classes by which two have been told apart
 	scratch   splitter
 	proofs    map[[2]Ref][]Ref // by the expression that goes on and a class or words
 	proving   bool
@@ -123,6 +124,7 @@ func NewSet() *Set {
 		literals:  map[string]Ref{},
 		chars:     map[string]Ref{},
 		classes:   map[[256]uint8]*Classes{},
+		pairs:     map[[2]*Classes]*Classes{},
 		proofs:    map[[2]Ref][]Ref{},
 	}
 	s.intern(node{kind: kindNothing, flags: flagAlive})

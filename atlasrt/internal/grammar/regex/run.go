@@ -119,3 +119,28 @@ func addLengths(a, b int) int {
 	}
 	return a + b
 }
+
+// Shorten is r with its large counts made smaller: a text of up to n bytes is matched by both or by none, and begins a text of both or of
+// none. So expressions that differ in what is far away become one.
+func (s *Set) Shorten(r Ref, n int) Ref {
+	s.steps++
+	switch node := s.nodes[r]; node.kind {
+	case kindRepeat:
+		c := counted{node.a, min(node.lo, int32(n+1)), node.hi}
+		if c.hi != unbounded {
+			c.hi = min(c.hi, int32(n+1))
+		}
+		return s.repeat(c)
+	case kindConcat:
+		if head := s.Shorten(node.a, n); head != node.a || s.Nullable(head) {
+			return s.concat(head, s.Shorten(node.b, n))
+		}
+	case kindUnion:
+		parts := make([]Ref, 0, len(s.parts(r)))
+		for _, p := range s.parts(r) {
+			parts = append(parts, s.Shorten(p, n))
+		}
+		return s.or(parts)
+	}
+	return r
+}

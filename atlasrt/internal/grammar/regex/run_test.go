@@ -30,3 +30,43 @@ func TestRun(t *testing.T) {
 		}
 	}
 }
+
+func TestShorten(t *testing.T) {
+	s := NewSet()
+	word, quote := s.Bytes('a', 'b'), s.Literal(`"`)
+	build := func(lo, hi int) []Ref {
+		counted := s.Repeat(word, lo, hi)
+		return []Ref{
+			counted,
+			s.Concat(counted, quote),
+			s.Or(s.Concat(counted, quote), s.Concat(s.Repeat(s.Or(word, quote), lo, hi), quote)),
+			s.Concat(s.Repeat(quote, 0, hi), counted),
+		}
+	}
+	const n = 3
+	for _, bounds := range [][2]int{{0, 9}, {2, 5}, {4, 4}, {7, 9}, {0, 3}, {5, -1}} {
+		for at, r := range build(bounds[0], bounds[1]) {
+			short := s.Shorten(r, n)
+			if again := s.Shorten(short, n); again != short {
+				t.Errorf("%v, form %d: shortened again it is another", bounds, at)
+			}
+			begin := []string{""}
+			for range n + 1 {
+				var longer []string
+				for _, text := range begin {
+					a, b := s.DeriveText(r, text), s.DeriveText(short, text)
+					if (a == Nothing) != (b == Nothing) || s.Nullable(a) != s.Nullable(b) {
+						t.Fatalf("%v, form %d: %q does not do the same", bounds, at, text)
+					}
+					for _, c := range `ab"` {
+						longer = append(longer, text+string(c))
+					}
+				}
+				begin = longer
+			}
+		}
+	}
+	if s.Shorten(s.Repeat(word, 2, 500), n) != s.Shorten(s.Repeat(word, 2, 600), n) {
+		t.Error("far counts are not made one")
+	}
+}

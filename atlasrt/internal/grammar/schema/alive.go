@@ -68,7 +68,7 @@ func (c *compiler) busy(n node) bool {
 
 // emptySet says that a set surely has no values, without a look at arrays and objects.
 func (c *compiler) emptySet(v *set) bool {
-	return !v.null && !v.no && !v.yes && v.scalar() && !c.someText(v.text) && !c.someNumber(v.number)
+	return !v.null && !v.no && !v.yes && v.scalar() && !v.partial && !c.someText(v.text) && !c.someNumber(v.number)
 }
 
 // look says whether a node has values. What needs a node that is being read counts as having some. Sure is false where a node has none
@@ -122,7 +122,7 @@ func (c *compiler) lookInto(v *set) (alive, sure bool) {
 		}
 		sure = sure && known
 	}
-	return false, sure
+	return v.partial, sure || v.partial
 }
 
 func (c *compiler) lookAtArray(a *array) (alive, sure bool) {

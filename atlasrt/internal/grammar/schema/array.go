@@ -94,19 +94,19 @@ func (c *compiler) notArray(a *array) (alternatives []*array) {
 		add(func(v *array) { v.min = a.max + 1 })
 	}
 	for i, e := range a.prefix {
-		if e.value != always {
+		if value, ok := c.opposite(e.value); ok && value != never {
 			add(func(v *array) {
 				for range i {
 					v.prefix = append(v.prefix, element{value: always})
 				}
-				v.prefix = append(v.prefix, element{value: c.not(e.value)})
+				v.prefix = append(v.prefix, element{value: value})
 				v.min = i + 1
 			})
 		}
 	}
-	if a.rest.value != always {
+	if value, ok := c.opposite(a.rest.value); ok && value != never {
 		add(func(v *array) {
-			v.contains = []contain{{value: c.not(a.rest.value), from: len(a.prefix), min: 1, max: unbounded}}
+			v.contains = []contain{{value: value, from: len(a.prefix), min: 1, max: unbounded}}
 		})
 	}
 	for _, k := range a.contains {

@@ -84,7 +84,7 @@ func TestMaskBench(t *testing.T) {
 			t.Fatal(err)
 		}
 		schemas++
-		m, err := compile(string(line.Schema), Options{})
+		m, err := machine(string(line.Schema), Options{})
 		if err != nil {
 			refusals++
 			keywords[refused(err)]++

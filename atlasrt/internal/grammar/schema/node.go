@@ -45,6 +45,8 @@ type compiler struct {
 	rules     *rules.Builder
 	limits    Limits
 	err       error
+	costly    bool  // err is that there is too much work
+	brief     bool  // alternatives are not taken out of each other exactly, see subtract
 	work      int   // spent
 	at        place // that is read, for errors
 	exploring int   // how deep look is; what is being read then counts as everything
@@ -83,9 +85,24 @@ func newCompiler(b *rules.Builder, limits Limits) *compiler {
 // spend counts work. False: there is no more, or there was an error.
 func (c *compiler) spend(steps int) bool {
 	if c.work += steps; c.work > c.limits.Work && c.err == nil {
-		c.unsupported("", "it takes more work than is granted to one schema: make it smaller, or give alternatives a property that tells them apart")
+		c.tooMuch()
 	}
 	return c.err == nil
+}
+
+func (c *compiler) tooMuch() {
+	if c.err == nil {
+		c.unsupported("", "it takes more work than is granted to one schema: make it smaller, or give alternatives a property that tells them apart")
+		c.costly = true
+	}
+}
+
+// opposite is not, for values within arrays and objects that break a schema; false: it is left out for the sake of brevity.
+func (c *compiler) opposite(n node) (node, bool) {
+	if c.brief && n != never && (!c.narrow(n) || c.busy(n)) {
+		return never, false
+	}
+	return c.not(n), true
 }
 
 func (c *compiler) unsupported(keyword, reason string) {

@@ -192,9 +192,9 @@ func (c *compiler) notObject(o *object) (alternatives []*object) {
 			without.fields = []field{{name: f.name, value: never}}
 			alternatives = append(alternatives, without)
 		}
-		if f.value != always {
+		if value, ok := c.opposite(f.value); ok && value != never {
 			wrong := newObject()
-			wrong.fields = []field{{name: f.name, value: c.not(f.value), required: true, loose: true}}
+			wrong.fields = []field{{name: f.name, value: value, required: true, loose: true}}
 			alternatives = append(alternatives, wrong)
 		}
 	}
@@ -209,8 +209,8 @@ func (c *compiler) notObject(o *object) (alternatives []*object) {
 	covered := (*texts)(nil)
 	for _, r := range o.rest {
 		covered = eitherTexts(covered, r.keys)
-		if r.value != always {
-			ask(c.bothTexts(unnamed, r.keys), c.not(r.value))
+		if value, ok := c.opposite(r.value); ok {
+			ask(c.bothTexts(unnamed, r.keys), value)
 		}
 	}
 	ask(c.bothTexts(unnamed, notTexts(covered)), always)
@@ -226,7 +226,8 @@ func (c *compiler) notObject(o *object) (alternatives []*object) {
 	}
 	for _, d := range o.demands {
 		unmet := newObject()
-		unmet.rest = mergeRegions([]region{{keys: d.keys, value: c.not(d.value)}, {keys: notTexts(d.keys), value: always}})
+		value, _ := c.opposite(d.value)
+		unmet.rest = mergeRegions([]region{{keys: d.keys, value: value}, {keys: notTexts(d.keys), value: always}})
 		alternatives = append(alternatives, unmet)
 	}
 	return alternatives

@@ -39,7 +39,7 @@ type Options struct {
 type Limits struct {
 	Depth   int // nesting of the schema's text; default 256
 	Values  int // values and keys of the schema's text; default 250,000
-	Work    int // steps of reading, which bounds time and memory; default 1,000,000
+	Work    int // steps of reading, which bounds time and memory; default 500,000
 	Symbols int // symbols of the grammar; default 250,000
 }
 
@@ -47,7 +47,7 @@ func (l *Limits) fill() {
 	for _, f := range []struct {
 		field *int
 		value int
-	}{{&l.Depth, 256}, {&l.Values, 250_000}, {&l.Work, 1_000_000}, {&l.Symbols, 250_000}} {
+	}{{&l.Depth, 256}, {&l.Values, 250_000}, {&l.Work, 500_000}, {&l.Symbols, 250_000}} {
 		if *f.field == 0 {
 			*f.field = f.value
 		}
@@ -92,18 +92,29 @@ func Add(b *rules.Builder, schema []byte, options Options) (rules.Symbol, error)
 	if err != nil {
 		return rules.Nothing, &Invalid{Path: "#", Reason: err.Error()}
 	}
+	exact := options
+	exact.Limits.Work /= 4
+	symbol, c := compile(b, root, exact, false)
+	if c.costly {
+		symbol, c = compile(b, root, options, true)
+	}
+	return symbol, c.err
+}
+
+func compile(b *rules.Builder, root jsontree.Value, options Options, brief bool) (rules.Symbol, *compiler) {
 	c := newCompiler(b, options.Limits)
+	c.brief = brief
 	c.document.open(root)
 	start := c.subschema(c.document.root)
 	if alive, sure := c.look(start); c.err == nil && !alive && sure {
 		c.err = &Unsatisfiable{}
 	}
 	if c.err != nil {
-		return rules.Nothing, c.err
+		return rules.Nothing, c
 	}
 	symbol := c.write(start, options)
 	if c.err != nil {
-		return rules.Nothing, c.err
+		symbol = rules.Nothing
 	}
-	return symbol, nil
+	return symbol, c
 }

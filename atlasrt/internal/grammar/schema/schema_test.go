@@ -19,8 +19,8 @@ var bytesVocabulary = func() *match.Vocabulary {
 	return match.NewVocabulary(tokens, func(int32) bool { return false })
 }()
 
-// compile is the machine of a schema.
-func compile(schema string, options Options) (*match.Machine, error) {
+// machine is the machine of a schema.
+func machine(schema string, options Options) (*match.Machine, error) {
 	b := rules.NewBuilder()
 	start, err := Add(b, []byte(schema), options)
 	if err != nil {
@@ -59,7 +59,7 @@ func refused(err error) string {
 // check tries texts that a schema allows, and others.
 func check(t *testing.T, schema string, options Options, valid, invalid []string) {
 	t.Helper()
-	m, err := compile(schema, options)
+	m, err := machine(schema, options)
 	if err != nil {
 		t.Errorf("%s: %v", schema, err)
 		return

@@ -9,6 +9,7 @@ type set struct {
 	text          *texts    // nil: no strings
 	arrays        []*array  // alternatives
 	objects       []*object // alternatives
+	partial       bool      // some arrays or objects are left out, see subtract
 }
 
 func everything() *set {
@@ -32,6 +33,7 @@ func (c *compiler) intersect(a, b *set) *set {
 		text:    c.bothTexts(a.text, b.text),
 		arrays:  product(c, a.arrays, b.arrays, anyArray, c.bothArrays),
 		objects: product(c, a.objects, b.objects, anyObject, c.bothObjects),
+		partial: a.partial || b.partial,
 	}
 }
 
@@ -66,6 +68,7 @@ func (c *compiler) unite(a, b *set) *set {
 		text:    eitherTexts(a.text, b.text),
 		arrays:  join(a.arrays, b.arrays, anyArray, c.tracked),
 		objects: join(a.objects, b.objects, anyObject, c.tracked),
+		partial: a.partial || b.partial,
 	}
 }
 
@@ -115,9 +118,21 @@ func (c *compiler) uniteAll(sets []*set) *set {
 
 func (c *compiler) complement(a *set) *set { return c.subtract(everything(), a) }
 
+// mostBrief bounds the alternatives that a brief compiler keeps.
+const mostBrief = 16
+
 // subtract is what is in a and not in b. Each alternative of b is taken out of what is left: that keeps alternatives few.
+//
+// A brief compiler leaves out values that differ from b only within an array or an object, and alternatives beyond some number: what is left is
+// not in b, but not all of it is there.
+// Such a set cannot be taken out of another one.
 func (c *compiler) subtract(a, b *set) *set {
+	if b.partial && (len(a.arrays) > 0 && len(b.arrays) > 0 || len(a.objects) > 0 && len(b.objects) > 0) {
+		c.tooMuch()
+		return &set{}
+	}
 	v := &set{null: a.null && !b.null, no: a.no && !b.no, yes: a.yes && !b.yes, arrays: a.arrays, objects: a.objects}
+	v.partial = a.partial || c.brief && !b.scalar()
 	v.number = c.bothNumbers(a.number, c.notNumbers(b.number))
 	v.text = c.bothTexts(a.text, notTexts(b.text))
 	for _, alternative := range b.arrays {
@@ -126,8 +141,19 @@ func (c *compiler) subtract(a, b *set) *set {
 		}
 	}
 	for _, alternative := range b.objects {
-		if len(v.objects) > 0 {
-			v.objects = c.absorb(product(c, v.objects, c.notObject(alternative), anyObject, c.bothObjects))
+		var apart, shared []*object
+		for _, o := range v.objects {
+			if c.apart(o, alternative) {
+				apart = append(apart, o)
+			} else {
+				shared = append(shared, o)
+			}
+		}
+		if len(shared) > 0 {
+			shared = c.absorb(product(c, shared, c.notObject(alternative), anyObject, c.bothObjects))
+		}
+		if v.objects = append(apart, shared...); c.brief && len(v.objects) > mostBrief {
+			v.objects = v.objects[:mostBrief]
 		}
 	}
 	return v

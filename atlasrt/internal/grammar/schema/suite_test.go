@@ -183,7 +183,7 @@ func judge(t *testing.T, file string, exceptions map[string]string, v *verdicts)
 	for _, g := range groups {
 		v.groups++
 		name := filepath.Base(file) + ": " + g.Description
-		m, err := compile(string(g.Schema), Options{})
+		m, err := machine(string(g.Schema), Options{})
 		if nothing := (*Unsatisfiable)(nil); err != nil && fmt.Sprintf("%T", err) != fmt.Sprintf("%T", nothing) {
 			v.refusals[refused(err)]++
 			t.Logf("%s: %v", name, err)
