@@ -101,6 +101,7 @@ type Set struct {
 	chars     map[string]Ref // classes of characters in UTF-8
 	classes   map[[256]uint8]*Classes
 	scratch   splitter
+	free      []Ref            // for tables of derivatives
 	proofs    map[[2]Ref][]Ref // by the expression that goes on and a class or words
 	proving   bool
 	steps     int
