@@ -40,20 +40,20 @@ func (t *Tools) Form(tools []chat.Tool, c Choice) grammar.Spec {
 		ways = append(ways, t.writings[i].form(tools, c))
 	}
 	calls := either(ways...)
-	text := grammar.Spec{Kind: grammar.Free, Words: t.opens}
-	switch most := grammar.Unbounded; {
-	case c.Required:
+	if c.Required {
 		return calls
-	case t.bare:
+	}
+	text := grammar.Spec{Kind: grammar.Free, Words: t.opens}
+	if t.bare {
 		begun, more := text, text
 		begun.Not, more.Not = bareBeginning(tools), `[ \t\r\n]*[,;]?[ \t\r\n]*[{\[]`
 		return either(begun, sequence(calls, more))
-	case c.Single:
-		most = 1
-		fallthrough
-	default:
-		return sequence(text, grammar.Spec{Kind: grammar.Repeat, Parts: []grammar.Spec{sequence(calls, text)}, Max: most})
 	}
+	most := grammar.Unbounded
+	if c.Single {
+		most = 1
+	}
+	return sequence(text, grammar.Spec{Kind: grammar.Repeat, Parts: []grammar.Spec{sequence(calls, text)}, Max: most})
 }
 
 // form is what calls are in one way of writing. Where text may stand between calls, and they need nothing around them, it is one of them.
@@ -90,20 +90,21 @@ func (w *writing) arguments(tool *chat.Tool, c Choice) grammar.Spec {
 	return s
 }
 
-// objects is a schema of parameters, which are an object also where it does not say so.
+// objects is a schema of parameters, which are an object also where it does not say so or leaves a choice.
 func objects(schema jsontree.Value) jsontree.Value {
 	given, ok := schema.(*jsontree.Object)
 	if !ok || given == nil {
 		return schema
 	}
-	if _, typed := given.Get("type"); typed {
+	kind, typed := given.Get("type")
+	if _, choice := kind.(jsontree.Array); typed && !choice {
 		return schema
 	}
 	o := jsontree.NewObject()
-	o.Set("type", jsontree.String("object"))
 	for key, value := range given.All() {
 		o.Set(key, value)
 	}
+	o.Set("type", jsontree.String("object"))
 	return o
 }
 
@@ -111,7 +112,7 @@ func objects(schema jsontree.Value) jsontree.Value {
 func bareBeginning(tools []chat.Tool) string {
 	names := make([]string, len(tools))
 	for i := range tools {
-		names[i] = regexp.QuoteMeta(string(escaped(tools[i].Name)))
+		names[i] = regexp.QuoteMeta(escaped(tools[i].Name))
 	}
 	const space = `[ \t\r\n]*`
 	return space + `\[?` + space + `\{` + space + `"(?:[^"\\]*\\|(?:type|id|function|arguments|parameters)"|name"` + space + `:` + space +
