@@ -24,8 +24,8 @@ type open struct {
 	rest     regex.Ref
 }
 
-// begin is the lexer before the first byte of some terminals.
-func (t *tables) begin(terminals []int32) *lexer {
+// beginning is the lexer before the first byte of some terminals.
+func (t *tables) beginning(terminals []int32) *lexer {
 	all := make([]open, len(terminals))
 	for at, terminal := range terminals {
 		all[at] = open{terminal, t.terminals[terminal]}
@@ -103,7 +103,7 @@ func (t *tables) read(l *lexer, b byte, w *work) *lexer {
 		}
 		alive, err := t.regexes.Alive(r)
 		if err != nil {
-			w.err = err
+			w.fail(err.Error())
 			return nil
 		}
 		if alive {

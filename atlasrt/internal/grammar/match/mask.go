@@ -42,6 +42,9 @@ func (m *Machine) mask(n *node) (*mask, error) {
 	p := v.painters.Get().(*painter)
 	defer v.painters.Put(p)
 	p.work = *m.work()
+	if n = m.fresh(n, &p.work); n == nil {
+		return nil, p.work.err
+	}
 	if short := n.shorten(v.reach, &p.work); short == n {
 		p.node(n)
 	} else if short != nil {

@@ -104,6 +104,7 @@ type Set struct {
 	classes   map[[256]uint8]*Classes
 	pairs     map[[2]*Classes]*Classes // classes by which two have been told apart
 	scratch   splitter
+	free      []Ref            // for tables of derivatives
 	proofs    map[[2]Ref][]Ref // by the expression that goes on and a class or words
 	proving   bool
 	steps     int
