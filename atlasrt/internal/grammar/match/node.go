@@ -88,14 +88,14 @@ func (n *node) make(class uint8, b byte, w *work) *node {
 	var at []position
 	accepts := false
 	for _, p := range n.at {
-		lexer := t.read(p.lexer, b, w)
+		read := t.read(p.lexer, b, w)
 		if w.err != nil {
 			return nil
 		}
-		if len(lexer.open) > 0 {
-			at = append(at, position{p.row, lexer})
+		if len(read.lexer.open) > 0 {
+			at = append(at, position{p.row, read.lexer})
 		}
-		for _, terminal := range lexer.ends {
+		for _, terminal := range read.ends {
 			next := t.follow(p.row, terminal, w)
 			if w.err != nil {
 				return nil
