@@ -22,7 +22,7 @@ func (s State) Forced(limit int) []byte {
 	}
 	var forced []byte
 	w := s.machine.work()
-	for n := s.node; len(forced) < limit && !n.accepts; {
+	for n := s.machine.fresh(s.node, w); n != nil && len(forced) < limit && !n.accepts; {
 		b, next := n.onlyByte(w)
 		if next == nil {
 			break

@@ -12,9 +12,8 @@ import (
 type lexer struct {
 	id      int32
 	open    []open
-	ends    []int32        // terminals that may end here
 	classes *regex.Classes // of bytes that do the same
-	next    []*lexer       // by class; nil: not made yet
+	next    []*reading     // by class; nil: not made yet
 	short   *lexer         // the same but for counts that no token reaches; nil: not made yet
 }
 
@@ -24,8 +23,14 @@ type open struct {
 	rest     regex.Ref
 }
 
-// begin is the lexer before the first byte of some terminals.
-func (t *tables) begin(terminals []int32) *lexer {
+// reading is what becomes of a lexer by a byte.
+type reading struct {
+	lexer *lexer  // of the terminals that may go on
+	ends  []int32 // terminals that may end
+}
+
+// beginning is the lexer before the first byte of some terminals.
+func (t *tables) beginning(terminals []int32) *lexer {
 	all := make([]open, len(terminals))
 	for at, terminal := range terminals {
 		all[at] = open{terminal, t.terminals[terminal]}
@@ -45,11 +50,6 @@ func (t *tables) lexer(all []open) *lexer {
 		return known
 	}
 	made := &lexer{id: int32(len(t.lexers)), open: all}
-	for _, o := range all {
-		if t.regexes.Nullable(o.rest) {
-			made.ends = append(made.ends, o.terminal)
-		}
-	}
 	t.lexers[string(key)] = made
 	t.bytes += 200 + 40*len(all)
 	return made
@@ -61,7 +61,7 @@ func (t *tables) partition(l *lexer, w *work) {
 		return
 	}
 	l.classes = t.classes(position{lexer: l})
-	l.next = make([]*lexer, l.classes.Count())
+	l.next = make([]*reading, l.classes.Count())
 	t.bytes += 8 * l.classes.Count()
 }
 
@@ -82,8 +82,8 @@ func (t *tables) classes(at ...position) *regex.Classes {
 	return t.regexes.Classes(refs...)
 }
 
-// read is the lexer behind a byte; it has no open terminals where none goes on. It is nil where the work is over its limits.
-func (t *tables) read(l *lexer, b byte, w *work) *lexer {
+// read is what becomes of a lexer by a byte. It is nil where the work is over its limits.
+func (t *tables) read(l *lexer, b byte, w *work) *reading {
 	t.partition(l, w)
 	if w.err != nil {
 		return nil
@@ -92,26 +92,32 @@ func (t *tables) read(l *lexer, b byte, w *work) *lexer {
 	if l.next[class] != nil {
 		return l.next[class]
 	}
+	made := &reading{}
 	var rest []open
 	for _, o := range l.open {
 		if !w.spend(1) {
 			return nil
 		}
 		r := t.regexes.Derive(o.rest, b)
-		if r == regex.Nothing {
+		if t.regexes.Nullable(r) {
+			made.ends = append(made.ends, o.terminal)
+		}
+		if r == regex.Nothing || r == regex.Empty {
 			continue
 		}
 		alive, err := t.regexes.Alive(r)
 		if err != nil {
-			w.err = err
+			w.fail(err.Error())
 			return nil
 		}
 		if alive {
 			rest = append(rest, open{o.terminal, r})
 		}
 	}
-	l.next[class] = t.lexer(rest)
-	return l.next[class]
+	made.lexer = t.lexer(rest)
+	l.next[class] = made
+	t.bytes += 64 + 4*len(made.ends)
+	return made
 }
 
 // shorten is a lexer that does the same with texts of up to reach bytes, and whose counts are as small as may be.

@@ -9,7 +9,7 @@ type mask struct {
 }
 
 // fewTokens is how long a list may be for a vocabulary's mask.
-func (v *Vocabulary) fewTokens() int { return v.Words() / 4 }
+func (v *Vocabulary) fewTokens() int { return max(v.Words()/4, 16) }
 
 // Mask sets the bits of to, Words long, that are tokens which may come; it clears the others. Whether the text may end is Done's to say. An error says
 // that the limits do not allow so much work; other texts of the grammar go on.
@@ -42,6 +42,9 @@ func (m *Machine) mask(n *node) (*mask, error) {
 	p := v.painters.Get().(*painter)
 	defer v.painters.Put(p)
 	p.work = *m.work()
+	if n = m.fresh(n, &p.work); n == nil {
+		return nil, p.work.err
+	}
 	if short := n.shorten(v.reach, &p.work); short == n {
 		p.node(n)
 	} else if short != nil {
@@ -128,12 +131,14 @@ func (p *painter) lead(n *node, lead int) {
 	for alphabet := range groups {
 		g := &groups[alphabet]
 		if alphabet != bytesAlphabet && len(p.live) >= manyLive {
-			if longer := n.run(alphabet, &p.work); longer > run {
-				run = longer
-				p.add(g, run)
-			}
-			if run >= g.runes {
+			longer := n.run(alphabet, &p.work)
+			if longer >= g.runes {
+				p.add(g.whole)
 				return
+			}
+			if longer = min(longer, shortRunes); longer > run {
+				run = longer
+				p.add(g.short[run])
 			}
 		}
 		for _, l := range p.live {
@@ -147,14 +152,10 @@ func (p *painter) lead(n *node, lead int) {
 	}
 }
 
-// add adds the tokens of a group and its later ones that have at most some characters.
-func (p *painter) add(g *group, runes int) {
-	set := g.whole
-	if runes < g.runes {
-		set = g.short[min(runes, shortRunes)]
-	}
+// add adds the tokens of a mask.
+func (p *painter) add(tokens []uint32) {
 	p.many = true
-	for at, word := range set {
+	for at, word := range tokens {
 		p.bits[at] |= word
 	}
 }

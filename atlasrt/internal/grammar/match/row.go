@@ -96,7 +96,7 @@ func (t *tables) expand(r *row, w *work) {
 	r.first = append(r.first, int32(len(waiting)))
 	own, _ := slices.BinarySearch(r.symbols, terminals)
 	r.after = make([]*row, own)
-	r.lexer = t.begin(r.symbols[:own])
+	r.lexer = t.beginning(r.symbols[:own])
 	r.size += 32*len(waiting) + 16*len(r.symbols)
 	t.bytes += r.size
 }
@@ -110,7 +110,7 @@ func (r *row) waitingFor(s int32) []item {
 	return r.waiting[r.first[at]:r.first[at+1]]
 }
 
-// follow is the row behind a terminal that r expects. It is nil where the work is over its limits, or the row is nested too deep.
+// follow is the row behind a terminal that r expects. It is nil where the row is nested too deep, and where the work is over its limits.
 func (t *tables) follow(r *row, terminal int32, w *work) *row {
 	at, found := slices.BinarySearch(r.symbols, terminal)
 	if !found {
@@ -126,6 +126,9 @@ func (t *tables) follow(r *row, terminal int32, w *work) *row {
 		return nil
 	}
 	next := t.row(k.items, k.accepts)
+	if next.depth > t.limits.Depth {
+		return nil
+	}
 	t.expand(next, w)
 	if w.err != nil {
 		return nil

@@ -101,12 +101,29 @@ func (s *Set) newClasses(r Ref) *Classes {
 		if !s.Nullable(n.a) {
 			return s.classesOf(n.a)
 		}
+		if s.nodes[n.a].kind == kindRepeat {
+			return s.both(s.classesOf(n.a), s.classesOf(n.b))
+		}
 	case kindComplement, kindRepeat:
 		return s.classesOf(n.a)
 	}
 	cut := cutting{count: 1}
 	s.cut(r, &cut)
 	return s.internCut(&cut)
+}
+
+// both tells bytes apart that a or b tells apart. It is remembered: counts make many expressions that have the same two.
+func (s *Set) both(a, b *Classes) *Classes {
+	pair := [2]*Classes{a, b}
+	c := s.pairs[pair]
+	if c == nil {
+		cut := cutting{count: 1}
+		cut.refine(s, a)
+		cut.refine(s, b)
+		c = s.internCut(&cut)
+		s.pairs[pair] = c
+	}
+	return c
 }
 
 // cut refines classes by what the first byte of r decides.
