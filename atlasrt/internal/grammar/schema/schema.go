@@ -93,7 +93,7 @@ func Add(b *rules.Builder, schema []byte, options Options) (rules.Symbol, error)
 		return rules.Nothing, &Invalid{Path: "#", Reason: err.Error()}
 	}
 	exact := options
-	exact.Limits.Work /= 4
+	exact.Limits.Work /= 2
 	symbol, c := compile(b, root, exact, false)
 	if c.costly {
 		symbol, c = compile(b, root, options, true)
