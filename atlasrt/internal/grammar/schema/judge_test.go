@@ -111,7 +111,7 @@ func TestMaskBench(t *testing.T) {
 			case !whole && test.Valid:
 				if whole, _ := accepts(m, string(python(ordered(d, d.root, value, 0)))); whole {
 					reordered++
-					t.Logf("%s: the properties of a valid instance are not in the schema's order", line.Name)
+					t.Logf("%s: the properties of a valid instance are not in the schema's order: %s", line.Name, around(text, at))
 					continue
 				}
 				stopped++

@@ -53,8 +53,8 @@ func (c *compiler) forms() *numberForms {
 	f.all = s.Concat(f.minus, whole, f.fraction, f.optional(exponent))
 	f.plain = s.Concat(f.minus, whole, f.fraction)
 	zeros := f.optional(s.Concat(s.Literal("."), s.Repeat(s.Literal("0"), 1, unbounded)))
-	large := f.scientific(16, unbounded)
-	f.canonical = s.Or(f.plain, s.Concat(f.minus, s.Or(large, f.scientific(-999, -5))))
+	large := f.scientific(16, mostExponent)
+	f.canonical = s.Or(f.plain, s.Concat(f.minus, s.Or(large, f.scientific(-mostExponent, -5))))
 	f.integer = s.Or(s.Concat(f.minus, whole, zeros), s.Concat(f.minus, large))
 	f.short = s.Concat(f.minus, whole, f.optional(s.Literal(".0")))
 	return f
@@ -64,8 +64,11 @@ func (f *numberForms) optional(r regex.Ref) regex.Ref { return f.set.Or(r, regex
 
 func (f *numberForms) digits(n int) regex.Ref { return f.set.Repeat(f.digit, n, n) }
 
-// mantissaDigits is how many digits Python writes behind the point beside an exponent.
-const mantissaDigits = 16
+// Bounds of numbers with an exponent.
+const (
+	mantissaDigits = 16  // behind the point, as Python writes at most
+	mostExponent   = 999 // either way
+)
 
 // scientific is numbers without sign whose exponents are from least to most and are written.
 func (f *numberForms) scientific(least, most int) regex.Ref {
@@ -78,7 +81,7 @@ func (f *numberForms) scientific(least, most int) regex.Ref {
 func (f *numberForms) exponents(least, most int) regex.Ref {
 	s := f.set
 	written := func(sign string, least, most int) regex.Ref {
-		least, most = max(least, 1), min(most, 999)
+		least, most = max(least, 1), min(most, mostExponent)
 		if most < least {
 			return regex.Nothing
 		}
@@ -87,13 +90,10 @@ func (f *numberForms) exponents(least, most int) regex.Ref {
 			forms = append(forms, s.Literal("0"+strconv.Itoa(n)))
 		}
 		if most >= 10 {
-			from, to := s.Concat(f.atLeast(strconv.Itoa(max(least, 10)), "", false)), f.atMost(strconv.Itoa(most), "", false)
+			from, to := f.atLeast(strconv.Itoa(max(least, 10)), "", false), f.atMost(strconv.Itoa(most), "", false)
 			forms = append(forms, s.And(from, to, s.Repeat(f.digit, 2, 3)))
 		}
 		return s.Concat(s.Literal(sign), s.Or(forms...))
-	}
-	if most == unbounded {
-		most = 999
 	}
 	return s.Or(written("e+", max(least, 16), most), written("e-", max(-most, 5), -least))
 }
@@ -184,13 +184,13 @@ func (f *numberForms) magnitudes(d decimal, upwards, strict bool) regex.Ref {
 	s := f.set
 	switch {
 	case upwards && d.digits == "":
-		return s.Or(f.atLeast("0", "", strict), f.scientific(-999, unbounded))
+		return s.Or(f.atLeast("0", "", strict), f.scientific(-mostExponent, mostExponent))
 	case upwards:
-		return s.Or(f.atLeast(d.before(), d.behind(), strict), f.scientific(d.exponent, unbounded), f.mantissa(d, f.atLeast, strict))
+		return s.Or(f.atLeast(d.before(), d.behind(), strict), f.scientific(d.exponent, mostExponent), f.mantissa(d, f.atLeast, strict))
 	case d.digits == "":
 		return f.atMost("0", "", strict)
 	}
-	return s.Or(f.atMost(d.before(), d.behind(), strict), f.scientific(-999, d.exponent-2), f.mantissa(d, f.atMost, strict))
+	return s.Or(f.atMost(d.before(), d.behind(), strict), f.scientific(-mostExponent, d.exponent-2), f.mantissa(d, f.atMost, strict))
 }
 
 // bound is the numbers on one side of d.

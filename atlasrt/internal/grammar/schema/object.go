@@ -330,6 +330,9 @@ func (k *keywords) properties() *object {
 	for _, g := range groups {
 		var split []region
 		for _, r := range o.rest {
+			if k.err != nil {
+				return nil
+			}
 			in, out := k.bothTexts(r.keys, g.keys), k.bothTexts(r.keys, notTexts(g.keys))
 			if k.someText(in) {
 				split = append(split, region{keys: in, value: k.both(r.value, g.value), evaluated: true})

@@ -68,13 +68,17 @@ func (e *Invalid) Error() string {
 // Unsupported is a keyword that cannot be held.
 type Unsupported struct {
 	Path    string // of the schema that has the keyword, as a JSON pointer behind #
-	Keyword string
+	Keyword string // "" where the whole schema takes too much
 	Reason  string // why not, or what to write in its place
 }
 
 // Error implements error.
 func (e *Unsupported) Error() string {
-	return fmt.Sprintf("this JSON schema cannot be held to: at %s: %q: %s", e.Path, e.Keyword, e.Reason)
+	keyword := ""
+	if e.Keyword != "" {
+		keyword = fmt.Sprintf("%q: ", e.Keyword)
+	}
+	return fmt.Sprintf("this JSON schema cannot be held to: at %s: %s%s", e.Path, keyword, e.Reason)
 }
 
 // Unsatisfiable is a schema that no value satisfies.
@@ -92,9 +96,7 @@ func Add(b *rules.Builder, schema []byte, options Options) (rules.Symbol, error)
 	if err != nil {
 		return rules.Nothing, &Invalid{Path: "#", Reason: err.Error()}
 	}
-	exact := options
-	exact.Limits.Work /= 4
-	symbol, c := compile(b, root, exact, false)
+	symbol, c := compile(b, root, options, false)
 	if c.costly {
 		symbol, c = compile(b, root, options, true)
 	}

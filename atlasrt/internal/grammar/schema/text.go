@@ -223,12 +223,14 @@ func (c *compiler) someText(t *texts) bool {
 	return c.living(c.plain(t))
 }
 
+// stepsOfRegexes is how many steps of expressions cost as much as one of reading a schema.
+const stepsOfRegexes = 8
+
 // living says whether an expression matches some text. What is too costly to tell counts as living.
 func (c *compiler) living(r regex.Ref) bool {
-	if !c.spend(4) {
-		return true
-	}
+	before := c.rules.Regexes.Steps()
 	alive, err := c.rules.Regexes.Alive(r)
+	c.spend(1 + (c.rules.Regexes.Steps()-before)/stepsOfRegexes)
 	return alive || err != nil
 }
 
