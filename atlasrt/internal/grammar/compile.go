@@ -50,6 +50,9 @@ func (n Note) String() string { return fmt.Sprintf("%s is not held: %v", n.Name,
 // Start is the state before the first token.
 func (g *Grammar) Start() match.State { return g.machine.Start() }
 
+// State is a state that State.AppendBinary encoded, by any machine that was compiled of the same Spec for the same vocabulary.
+func (g *Grammar) State(encoded []byte) (match.State, error) { return g.machine.State(encoded) }
+
 // Notes are what is not held as it was asked.
 func (g *Grammar) Notes() []Note { return g.notes }
 

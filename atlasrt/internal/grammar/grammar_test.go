@@ -213,3 +213,44 @@ func TestLooseSchemas(t *testing.T) {
 		t.Errorf("%v: a loose schema that can be held is not, or is noted", err)
 	}
 }
+
+// A state goes to another process with the Spec.
+func TestStatesOfAnotherCompilation(t *testing.T) {
+	spec := Spec{Kind: Sequence, Parts: []Spec{{Kind: Free, Words: []string{"<go>"}}, {Kind: Control, Text: "<go>"}, {Kind: Schema, Text: `{"type":"array","items":{"type":"integer"}}`}}}
+	compiled := func() *Grammar {
+		g, err := Compile(context.Background(), spec, vocabulary("<go>"), Limits{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return g
+	}
+	one, other := compiled(), compiled()
+	for _, text := range []string{"", "a<", "a\xff<go>\xfe", "\xff<go>\xfe[12", "\xff<go>\xfe[1,2]"} {
+		s, n := one.Start().NextBytes([]byte(text))
+		if n < len(text) {
+			t.Fatalf("%q is refused behind %d bytes", text, n)
+		}
+		encoded, err := s.AppendBinary(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		again, err := other.State(encoded)
+		if err != nil {
+			t.Fatalf("behind %q: %v", text, err)
+		}
+		mask, want := make([]uint32, 9), make([]uint32, 9)
+		if err := errors.Join(s.Mask(want), again.Mask(mask)); err != nil {
+			t.Fatal(err)
+		}
+		if s.Done() != again.Done() || string(words(mask)) != string(words(want)) {
+			t.Errorf("behind %q the states differ", text)
+		}
+	}
+}
+
+func words(mask []uint32) (b []byte) {
+	for _, w := range mask {
+		b = append(b, byte(w), byte(w>>8), byte(w>>16), byte(w>>24))
+	}
+	return b
+}
