@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/atlas-inference/atlas/atlasrt/internal/grammar"
+	"github.com/atlas-inference/atlas/atlasrt/internal/grammar/kind"
 	"github.com/atlas-inference/atlas/atlasrt/internal/jsontree"
 )
 
@@ -155,7 +156,7 @@ func bareValue(text string) string {
 	case "True", "False":
 		return strings.ToLower(text)
 	}
-	if v, err := jsontree.Decode([]byte(text), jsontree.Limits{}); err == nil && valueKind(v) != stringKind {
+	if v, err := jsontree.Decode([]byte(text), jsontree.Limits{}); err == nil && kind.Of(v) != kind.String {
 		return text
 	}
 	return quoted(text)

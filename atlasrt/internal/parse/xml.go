@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/atlas-inference/atlas/atlasrt/internal/grammar"
+	"github.com/atlas-inference/atlas/atlasrt/internal/grammar/kind"
 )
 
 // markup is a way to write calls with tags.
@@ -118,7 +119,7 @@ func (s *scanner) parameters(m *markup) (whole bool) {
 
 // parameterValue reads a value and what ends it. A tag within the value is a part of it: closing tags count where a tag follows that
 // may follow them, and others on a line of their own.
-func (s *scanner) parameterValue(m *markup, kinds kinds) (whole bool) {
+func (s *scanner) parameterValue(m *markup, kinds kind.Set) (whole bool) {
 	lines := m.lines && s.take("\n")
 	v := newArgument(s.argue, kinds, lines)
 	ends := []string{m.valueEnd, m.parameter, m.callEnd, m.close, m.open}
