@@ -3,24 +3,25 @@ package sched
 import "slices"
 
 // A draw may turn out to be in vain while its step is in flight: its token is known without it, or nobody can say yet which tokens may be
-// drawn. These methods drop it. They are called between two steps, with one in flight, which draws of the sequence.
+// drawn. Drop and Repeat are called between two steps, with one in flight, which draws of the sequence.
 
-// Take appends tokens that are known although nothing was drawn, up to one that ends the sequence, and tells how many it appended. The next
-// steps compute them as those of a prompt.
-func (s *Scheduler) Take(q *Sequence, tokens []int32) (taken int) {
-	s.drop(q)
-	finish := Unfinished
-	for ; taken < len(tokens) && finish == Unfinished; taken++ {
-		finish = q.append(tokens[taken])
+// Drop forgets what the step in flight draws of a sequence, whose next token Append must bring.
+func (s *Scheduler) Drop(q *Sequence) { s.drop(q) }
+
+// Append gives a running sequence, of which nothing is being drawn, a token that is known, and tells whether that ends it. Tokens that come so
+// are computed together, as those of a prompt.
+func (s *Scheduler) Append(q *Sequence, token int32) Finish {
+	if q.pending > 0 || q.finish != Unfinished {
+		panic("BUG: a token is appended to a sequence that is drawn from, or has ended")
 	}
-	if finish != Unfinished {
+	if finish := q.append(token); finish != Unfinished {
 		s.end(q, finish, nil)
 	}
-	return taken
+	return q.finish
 }
 
-// Repeat lets a later step compute the row again that a token was to be drawn from. The sequence must have no state, for the row would go into
-// it twice.
+// Repeat drops a draw and lets a later step compute its row again, and draw. The sequence must have no state, for the row would go into it
+// twice.
 func (s *Scheduler) Repeat(q *Sequence) {
 	s.drop(q).Again = true
 	q.ahead--
@@ -33,7 +34,6 @@ func (s *Scheduler) Fail(q *Sequence, err error) {
 	}
 }
 
-// drop forgets what the step in flight draws of a sequence.
 func (s *Scheduler) drop(q *Sequence) *Chunk {
 	if s.planned != s.done+1 {
 		panic("BUG: a draw is dropped while not one step is in flight")

@@ -7,6 +7,17 @@ import (
 	"testing"
 )
 
+// take drops the draw of a sequence and appends tokens up to one that ends it. It tells how many there were.
+func take(s *Scheduler, q *Sequence, tokens []int32) int {
+	s.Drop(q)
+	for i, token := range tokens {
+		if s.Append(q, token) != Unfinished {
+			return i + 1
+		}
+	}
+	return len(tokens)
+}
+
 // dropper drops draws of a machine at random.
 type dropper struct {
 	m                  *machine
@@ -25,7 +36,7 @@ func (d *dropper) drop(plan *Plan) {
 		case 0:
 			tokens, finish := alone(q.Tokens, 1+d.r.IntN(7), q.End)
 			want := min(len(tokens), q.MaxTokens-len(q.Generated()))
-			if got := d.m.s.Take(q, tokens); got != want {
+			if got := take(d.m.s, q, tokens); got != want {
 				d.m.t.Fatalf("took %d of %d tokens, want %d (%v)", got, len(tokens), want, finish)
 			}
 			d.took++
@@ -53,7 +64,7 @@ func (d *dropper) release(now bool) {
 }
 
 // Tokens that are known are computed in one step, whatever was in flight, and one that ends the sequence is the last.
-func TestTake(t *testing.T) {
+func TestAppend(t *testing.T) {
 	for depth := 1; depth <= 2; depth++ {
 		for _, slots := range []int{0, 1} {
 			m := newMachineWithStates(t, Limits{BatchTokens: 16, Sequences: 1, Outputs: 1}, 40, slots, true)
@@ -63,7 +74,7 @@ func TestTake(t *testing.T) {
 			q := m.add(prompt, 20)
 			m.drop = func(plan *Plan) {
 				if n := len(q.Generated()); n == 3 {
-					m.s.Take(q, want[n:n+9])
+					take(m.s, q, want[n:n+9])
 				}
 			}
 			before := uint64(0)
@@ -79,7 +90,7 @@ func TestTake(t *testing.T) {
 	q := m.add([]int32{1}, 20)
 	q.End = []int32{7}
 	m.drop = func(*Plan) {
-		if got := m.s.Take(q, []int32{5, 7, 9}); got != 2 {
+		if got := take(m.s, q, []int32{5, 7, 9}); got != 2 {
 			t.Errorf("took %d tokens, want those up to the end", got)
 		}
 	}

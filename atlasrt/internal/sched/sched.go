@@ -214,7 +214,7 @@ func (s *Scheduler) Waiting() (sequences, tokens int) { return len(s.waiting), s
 // Counts are totals since the start.
 func (s *Scheduler) Counts() Counts { return s.counts }
 
-// extend plans the next tokens of every sequence that decodes, the oldest first, and makes room for tokens that it took. Where blocks run out it
+// extend plans the next tokens of every sequence that decodes, the oldest first, and makes room for tokens that Append brought. Where blocks run out it
 // preempts the youngest. It reports false where it would have to preempt while a step is in flight, which uses the blocks: then nothing is
 // planned.
 func (s *Scheduler) extend() bool {
