@@ -29,6 +29,7 @@ type Request struct {
 	LogProbs       int           // -1: none; otherwise the chosen token's and those of this many likeliest ones
 	PromptLogProbs bool          // log-probabilities of the prompt's own tokens; such a prompt is not taken from the cache
 	Close          *sample.Close // bounds thoughts; nil: nothing does. It does not change while the request runs
+	Grammar        Grammar       // that the answer keeps to, at its beginning; nil: any answer will do
 	CacheSalt      string        // requests share cached prefixes only with requests of the same salt
 }
 
