@@ -45,6 +45,7 @@ type Engine struct {
 	beat    atomic.Int64  // nanoseconds after started; negative while there is nothing to do
 	pace    time.Duration // of the decode step that landed last and waited for nothing
 	held    []*task       // no step computes them until their masks are made
+	timer   *time.Timer   // of what is waited for
 	workers *workers
 	counts  counters
 	broken  atomic.Pointer[error]
@@ -71,7 +72,7 @@ func build(config Config) (*Engine, error) {
 	if err != nil {
 		return nil, fmt.Errorf("engine: %w", err)
 	}
-	e := &Engine{runner: r, log: config.Log, stopped: make(chan struct{}), lost: make(chan struct{}), started: time.Now()}
+	e := &Engine{runner: r, log: config.Log, stopped: make(chan struct{}), lost: make(chan struct{}), started: time.Now(), timer: time.NewTimer(0)}
 	e.cache = cache.New(config.cacheSizes(), !config.NoPrefixSharing)
 	if config.CacheTokens > 0 {
 		e.cache.LimitGrowth((config.CacheTokens + config.BlockSize - 1) / config.BlockSize)

@@ -76,8 +76,8 @@ func may(r Request, generated []int32, token int32) bool {
 
 // grammatical are requests with grammars, and some without, of every kind.
 func grammatical(r *rand.Rand, slow bool) (requests []Request) {
-	for i := range 24 {
-		q := Request{Prompt: random(r, 1+r.IntN(12)), MaxTokens: 5 + r.IntN(40), LogProbs: -1, Sampling: sample.Greedy(), End: random(r, 2)}
+	for i := range 32 {
+		q := Request{Prompt: random(r, 1+r.IntN(30)), MaxTokens: 5 + r.IntN(60), LogProbs: -1, Sampling: sample.Greedy(), End: random(r, 2)}
 		if i%6 != 5 {
 			q.Grammar = Following(fakeGrammar{seen: r.Uint32(), slow: slow})
 		}
@@ -184,7 +184,7 @@ func (g gatedGrammar) Mask(to []uint32) error {
 func TestLateMasksDelayNobody(t *testing.T) {
 	for _, test := range circumstances() {
 		if strings.Contains(test.name, "one at a time") || strings.Contains(test.name, "states") {
-			continue
+			continue // there is no other request, or no row can be computed again
 		}
 		t.Run(test.name, func(t *testing.T) {
 			f := newFixture(t, test.change)
@@ -206,6 +206,24 @@ func TestLateMasksDelayNobody(t *testing.T) {
 				t.Errorf("at rest: %+v", s)
 			}
 		})
+	}
+}
+
+// Where sequences have states no row can be computed again, so that a step waits for its masks.
+func TestStepsWithStatesWaitForMasks(t *testing.T) {
+	f := newFixture(t, withStates(func(c *Config, f *fixture) { c.Device = f.ahead }))
+	gate := make(chan struct{})
+	time.AfterFunc(10*leastPatience, func() { close(gate) })
+	held := greedy([]int32{1, 2, 3}, 20)
+	held.Grammar = Following(gatedGrammar{gate, 5})
+	late, other := f.submit(t, held), f.submit(t, greedy([]int32{4, 5}, 60))
+	for i, prompt := range [][]int32{{1, 2, 3}, {4, 5}} {
+		if got, want := read([]*Inbox{late, other}[i]), f.model.greedy(prompt, []int{20, 60}[i]); !slices.Equal(got.tokens, want) {
+			t.Errorf("request %d: got %v (%v), want %v", i, got.tokens, got.err, want)
+		}
+	}
+	if s := f.settle(t); s.LateMasks != 0 || s.Mask.Count() == 0 {
+		t.Errorf("at rest: %+v", s)
 	}
 }
 
@@ -305,6 +323,7 @@ func TestEndsOfGrammars(t *testing.T) {
 		{"only an end token within the text", list([]int32{5}, []int32{30}, []int32{7}), nil, []int32{5}, FinishError, "behind 1 tokens of the answer no token of the model goes on", 0},
 		{"min tokens", early, func(r *Request) { r.MinTokens = 3 }, nil, FinishStop, "", 0},
 		{"too many min tokens", early, func(r *Request) { r.MinTokens = 4 }, nil, FinishError, "nothing but the end, and min_tokens asks for 1 tokens more", 0},
+		{"too many min tokens before the only one", list([]int32{5}, []int32{30}), func(r *Request) { r.MinTokens = 3 }, []int32{5}, FinishError, "nothing but the end, and min_tokens asks for 2 tokens more", 0},
 		{"no end token", list([]int32{5}), func(r *Request) { r.End = nil }, []int32{5}, FinishError, "no token may end the answer", 0},
 		{"a bias against the only token", list([]int32{5}, []int32{6}, []int32{7}), bias(6), []int32{5}, FinishError, "behind 1 tokens of the answer no token is left that the grammar allows: biases", 0},
 		{"a bias against the first one", list([]int32{5}), bias(5), []int32{}, FinishError, "behind 0 tokens of the answer no token is left", 0},

@@ -84,7 +84,7 @@ func (g *guide) findForced() bool {
 			break
 		}
 		end := slices.Contains(g.ends, token)
-		if end && !at.Done() {
+		if end && (!at.Done() || len(g.forced) < g.early) {
 			break
 		}
 		if g.forced = append(g.forced, token); end {

@@ -49,8 +49,7 @@ func (e *Engine) settle(f *flight) {
 	}
 }
 
-// await waits for masks of a step, but no longer than the forward pass may run: others wait for it as well. A mask that is late again is not
-// waited for.
+// await waits for masks of a step, but not long: others wait for it as well. A mask that is late again is not waited for.
 func (e *Engine) await(f *flight) {
 	late := 0
 	for i, t := range f.tasks {
@@ -73,7 +72,8 @@ func (e *Engine) await(f *flight) {
 			g.running, alone, f.waited = false, false, true
 		default:
 			if f.waited = true; expired == nil {
-				expired = time.After(e.patience())
+				e.timer.Reset(e.patience())
+				expired = e.timer.C
 			}
 			select {
 			case <-g.made:
@@ -83,6 +83,7 @@ func (e *Engine) await(f *flight) {
 			}
 		}
 	}
+	e.timer.Stop()
 }
 
 // closed always receives.
@@ -92,13 +93,9 @@ var closed = func() <-chan time.Time {
 	return c
 }()
 
-// patience is how long a step waits for masks: about as long as its forward pass runs, where that is beside the host.
-func (e *Engine) patience() time.Duration {
-	if e.runner.depth() == 1 {
-		return leastPatience
-	}
-	return max(e.pace, leastPatience)
-}
+// patience is how long a step waits for masks: as long as a step takes. Where the device works beside the host, its forward pass runs about as
+// long, so that little is lost.
+func (e *Engine) patience() time.Duration { return max(e.pace, leastPatience) }
 
 // postpone gives a draw up, for its mask is late. A later step draws the same token, from the same row.
 func (e *Engine) postpone(t *task) {
