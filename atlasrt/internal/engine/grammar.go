@@ -12,7 +12,7 @@ import "fmt"
 type Grammar interface {
 	Next(token int32) (next Grammar, ok bool) // the place behind a token; false: it may not come
 	Done() bool                               // the text may end here
-	Mask(to []uint32) error                   // sets bit t%32 of word t/32 of each token t that may come; an error ends this request alone
+	Mask(to []uint32) error                   // sets bit t%32 of word t/32 of each token t of the model that may come; an error ends this request alone
 	Only() (token int32, ok bool)             // the one token that may come, where there is one and the text may not end
 }
 

@@ -332,7 +332,7 @@ func TestEndsOfGrammars(t *testing.T) {
 		}, []int32{}, FinishError, "no token is left that the grammar allows", 0},
 		{"the grammar gives up", wrong("error"), nil, []int32{}, FinishError, "gives up (ask for a simpler one): too many states", 0},
 		{"the grammar panics", wrong("panic"), nil, []int32{}, FinishError, "the grammar panics: no such state", 0},
-		{"the grammar refuses what it allowed", wrong("next"), nil, nil, FinishError, "which the grammar does not allow", 0},
+		{"the grammar refuses what it allowed", wrong("next"), nil, nil, FinishError, "the grammar cannot go on behind it", 0},
 	}
 	for _, ahead := range []bool{false, true} {
 		for _, test := range cases {

@@ -57,7 +57,7 @@ func (g *guide) job(words int) {
 	for _, token := range g.news {
 		next, ok := g.grammar.Next(token)
 		if !ok {
-			g.err = g.fails(fmt.Sprintf("token %d was drawn, which the grammar does not allow (this is a fault of the server)", token), nil)
+			g.err = g.fails(fmt.Sprintf("token %d was drawn, and the grammar cannot go on behind it: that takes more work than is allowed (ask for a simpler one), or is a fault of the server", token), nil)
 			return
 		}
 		g.grammar = next
