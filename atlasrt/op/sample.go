@@ -9,7 +9,8 @@ type Sampler interface {
 
 // Sample draws one token per row from its Logits over a vocabulary of Vocab tokens. It goes through these steps in this order:
 //
-//  1. Where MaskRow[r] is not negative, tokens whose bit is 0 in that row of Mask are ruled out. Mask and MaskRow are given together or not.
+//  1. Where MaskRow[r] is not negative, tokens whose bit is 0 in that row of Mask, of Masks rows, are ruled out. Mask and MaskRow are given
+//     together or not.
 //  2. Each edit e of the row, from EditStarts[r] to EditStarts[r+1]-1 of all Edits, changes the logit z of token EditToken[e]:
 //     z' = z + EditBias; then z' / EditFactor where z' > 0, else z'·EditFactor; then + EditOffset.
 //  3. Temperature 0 takes the largest logit (the lowest id where two tie), and that is the result. Else logits are divided by Temperature.

@@ -229,26 +229,30 @@ func TestStepsWithStatesWaitForMasks(t *testing.T) {
 
 // A request whose mask is late can be cancelled, and the engine can be closed, before it comes.
 func TestRequestsEndBeforeTheirMask(t *testing.T) {
-	for _, how := range []string{"cancelled", "closed"} {
+	for _, how := range []string{"cancelled", "closed", "cancelled, alone", "closed, alone"} {
 		t.Run(how, func(t *testing.T) {
 			f := newFixture(t, func(c *Config, f *fixture) { c.Device = f.ahead })
 			gate := make(chan struct{})
 			defer close(gate)
 			held := greedy([]int32{1, 2, 3}, 20)
 			held.Grammar = Following(gatedGrammar{gate, 1})
-			late, other := f.submit(t, held), f.submit(t, greedy([]int32{4, 5}, 300))
+			inboxes := []*Inbox{f.submit(t, held)}
+			if !strings.Contains(how, "alone") {
+				inboxes = append(inboxes, f.submit(t, greedy([]int32{4, 5}, 300)))
+			}
 			for f.Stats().LateMasks == 0 {
 				time.Sleep(time.Millisecond)
 			}
-			if how == "closed" {
+			if strings.HasPrefix(how, "closed") {
 				if err := f.Close(); err != nil {
 					t.Fatal(err)
 				}
 			} else {
-				late.Cancel(0)
-				other.Cancel(0)
+				for _, inbox := range inboxes {
+					inbox.Cancel(0)
+				}
 			}
-			for _, inbox := range []*Inbox{late, other} {
+			for _, inbox := range inboxes {
 				if got := read(inbox); got.finish != FinishCancelled {
 					t.Errorf("got %v (%v), want it cancelled", got.finish, got.err)
 				}

@@ -8,8 +8,11 @@ import (
 	"github.com/atlas-inference/atlas/atlasrt/model"
 )
 
-// leastPatience is how long a step waits for a mask at least before the draw is given up.
-const leastPatience = time.Millisecond
+// How long a step waits for a mask before the draw is given up.
+const (
+	leastPatience = time.Millisecond      // at least
+	lonePatience  = 20 * time.Millisecond // at least, where only a request to come or a cancel would wait as well
+)
 
 // guide has the guide of a task look for what may come behind its tokens.
 func (e *Engine) guide(t *task) {
@@ -60,19 +63,19 @@ func (e *Engine) await(f *flight) {
 	if late == 0 {
 		return
 	}
-	alone := late == len(f.tasks)
+	alone := late == len(f.tasks) // nothing else is in the step
 	again := !e.runner.layout.Keeps(model.PerSequence) // rows can be computed again
 	var expired <-chan time.Time
 	for i, t := range f.tasks {
 		g := t.guide
 		switch {
 		case !t.guides(&f.plan.Chunks[i]) || g.poll() || g.late && again && !alone:
-		case alone || !again:
+		case !again:
 			<-g.made
-			g.running, alone, f.waited = false, false, true
+			g.running, f.waited = false, true
 		default:
 			if f.waited = true; expired == nil {
-				e.timer.Reset(e.patience())
+				e.timer.Reset(e.patience(alone))
 				expired = e.timer.C
 			}
 			select {
@@ -95,7 +98,12 @@ var closed = func() <-chan time.Time {
 
 // patience is how long a step waits for masks: as long as a step takes. Where the device works beside the host, its forward pass runs about as
 // long, so that little is lost.
-func (e *Engine) patience() time.Duration { return max(e.pace, leastPatience) }
+func (e *Engine) patience(alone bool) time.Duration {
+	if alone {
+		return max(e.pace, lonePatience)
+	}
+	return max(e.pace, leastPatience)
+}
 
 // postpone gives a draw up, for its mask is late. A later step draws the same token, from the same row.
 func (e *Engine) postpone(t *task) {
