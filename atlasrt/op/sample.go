@@ -9,7 +9,8 @@ type Sampler interface {
 
 // Sample draws one token per row from its Logits over a vocabulary of Vocab tokens. It goes through these steps in this order:
 //
-//  1. Where Mask is given, tokens whose bit is 0 are ruled out.
+//  1. Where MaskRow[r] is not negative, tokens whose bit is 0 in that row of Mask, of Masks rows, are ruled out. Mask and MaskRow are given
+//     together or not.
 //  2. Each edit e of the row, from EditStarts[r] to EditStarts[r+1]-1 of all Edits, changes the logit z of token EditToken[e]:
 //     z' = z + EditBias; then z' / EditFactor where z' > 0, else z'·EditFactor; then + EditOffset.
 //  3. Temperature 0 takes the largest logit (the lowest id where two tie), and that is the result. Else logits are divided by Temperature.
@@ -23,7 +24,8 @@ type Sampler interface {
 type Sample struct {
 	Out         Ptr   `atlas:"out i32 [Rows]"`
 	Logits      Ptr   `atlas:"in f32 [Rows,Vocab]"`
-	Mask        Ptr   `atlas:"in? u32 [Rows,(Vocab+31)/32]"`
+	Mask        Ptr   `atlas:"in? u32 [Masks,(Vocab+31)/32]"`
+	MaskRow     Ptr   `atlas:"in? i32 [Rows]"`
 	Temperature Ptr   `atlas:"in f32 [Rows]"`
 	TopP        Ptr   `atlas:"in f32 [Rows]"`
 	MinP        Ptr   `atlas:"in f32 [Rows]"`
@@ -38,7 +40,7 @@ type Sample struct {
 	Rows        int32 `atlas:"step"`
 	Vocab       int32
 	Edits       int32 `atlas:"step"`
-	_           int32
+	Masks       int32 `atlas:"step"`
 }
 
 // Resolve copies a step's inputs, Count words, to where its kernels read them, which may be where they are: Out[i] = In[i]. The first Rows

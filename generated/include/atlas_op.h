@@ -811,7 +811,8 @@ static_assert(offsetof(atlas_Route, pad_) == 76, "op.Route.pad_");
 typedef struct atlas_Sample {
     int32_t *Out;               // out   [Rows]
     const float *Logits;        // in    [Rows,Vocab]
-    const uint32_t *Mask;       // in    [Rows,(Vocab+31)/32], may be null
+    const uint32_t *Mask;       // in    [Masks,(Vocab+31)/32], may be null
+    const int32_t *MaskRow;     // in    [Rows], may be null
     const float *Temperature;   // in    [Rows]
     const float *TopP;          // in    [Rows]
     const float *MinP;          // in    [Rows]
@@ -826,27 +827,28 @@ typedef struct atlas_Sample {
     int32_t Rows;
     int32_t Vocab;
     int32_t Edits;
-    int32_t pad_;
+    int32_t Masks;
 } atlas_Sample;
-static_assert(sizeof(atlas_Sample) == 128, "size of op.Sample");
+static_assert(sizeof(atlas_Sample) == 136, "size of op.Sample");
 static_assert(offsetof(atlas_Sample, Out) == 0, "op.Sample.Out");
 static_assert(offsetof(atlas_Sample, Logits) == 8, "op.Sample.Logits");
 static_assert(offsetof(atlas_Sample, Mask) == 16, "op.Sample.Mask");
-static_assert(offsetof(atlas_Sample, Temperature) == 24, "op.Sample.Temperature");
-static_assert(offsetof(atlas_Sample, TopP) == 32, "op.Sample.TopP");
-static_assert(offsetof(atlas_Sample, MinP) == 40, "op.Sample.MinP");
-static_assert(offsetof(atlas_Sample, TopK) == 48, "op.Sample.TopK");
-static_assert(offsetof(atlas_Sample, Seed) == 56, "op.Sample.Seed");
-static_assert(offsetof(atlas_Sample, Position) == 64, "op.Sample.Position");
-static_assert(offsetof(atlas_Sample, EditStarts) == 72, "op.Sample.EditStarts");
-static_assert(offsetof(atlas_Sample, EditToken) == 80, "op.Sample.EditToken");
-static_assert(offsetof(atlas_Sample, EditBias) == 88, "op.Sample.EditBias");
-static_assert(offsetof(atlas_Sample, EditFactor) == 96, "op.Sample.EditFactor");
-static_assert(offsetof(atlas_Sample, EditOffset) == 104, "op.Sample.EditOffset");
-static_assert(offsetof(atlas_Sample, Rows) == 112, "op.Sample.Rows");
-static_assert(offsetof(atlas_Sample, Vocab) == 116, "op.Sample.Vocab");
-static_assert(offsetof(atlas_Sample, Edits) == 120, "op.Sample.Edits");
-static_assert(offsetof(atlas_Sample, pad_) == 124, "op.Sample.pad_");
+static_assert(offsetof(atlas_Sample, MaskRow) == 24, "op.Sample.MaskRow");
+static_assert(offsetof(atlas_Sample, Temperature) == 32, "op.Sample.Temperature");
+static_assert(offsetof(atlas_Sample, TopP) == 40, "op.Sample.TopP");
+static_assert(offsetof(atlas_Sample, MinP) == 48, "op.Sample.MinP");
+static_assert(offsetof(atlas_Sample, TopK) == 56, "op.Sample.TopK");
+static_assert(offsetof(atlas_Sample, Seed) == 64, "op.Sample.Seed");
+static_assert(offsetof(atlas_Sample, Position) == 72, "op.Sample.Position");
+static_assert(offsetof(atlas_Sample, EditStarts) == 80, "op.Sample.EditStarts");
+static_assert(offsetof(atlas_Sample, EditToken) == 88, "op.Sample.EditToken");
+static_assert(offsetof(atlas_Sample, EditBias) == 96, "op.Sample.EditBias");
+static_assert(offsetof(atlas_Sample, EditFactor) == 104, "op.Sample.EditFactor");
+static_assert(offsetof(atlas_Sample, EditOffset) == 112, "op.Sample.EditOffset");
+static_assert(offsetof(atlas_Sample, Rows) == 120, "op.Sample.Rows");
+static_assert(offsetof(atlas_Sample, Vocab) == 124, "op.Sample.Vocab");
+static_assert(offsetof(atlas_Sample, Edits) == 128, "op.Sample.Edits");
+static_assert(offsetof(atlas_Sample, Masks) == 132, "op.Sample.Masks");
 
 typedef struct atlas_SigmoidGate {
     atlas_act *Out;         // out   [Rows,Cols]

@@ -3,6 +3,7 @@ package engine
 import (
 	"errors"
 	"fmt"
+	"math"
 	"testing"
 
 	"github.com/atlas-inference/atlas/atlasrt/device"
@@ -52,8 +53,21 @@ func (d stillDevice) Stream(int64) (device.Stream, error) { return d.still, nil 
 
 func (d stillDevice) Mailbox(device.Stream, int, int) (device.Mailbox, error) { return d.still, nil }
 
+// endless allows every token.
+type endless struct{}
+
+func (endless) Next(int32) (Grammar, bool) { return endless{}, true }
+func (endless) Done() bool                 { return false }
+func (endless) Only() (int32, bool)        { return 0, false }
+func (endless) Mask(to []uint32) error {
+	for i := range to {
+		to[i] = math.MaxUint32
+	}
+	return nil
+}
+
 // decoding is an engine whose sequences have all begun to generate; step runs one step and takes its events.
-func decoding(t testing.TB, sequences int, graphs GraphMode, overlap bool, penalty float32) (e *Engine, step func()) {
+func decoding(t testing.TB, sequences int, graphs GraphMode, overlap bool, penalty float32, grammar Grammar) (e *Engine, step func()) {
 	t.Helper()
 	s := &still{}
 	e, err := build(Config{Device: stillDevice{s}, Set: s, Model: s, KVType: op.BF16, Blocks: 200_000, Graphs: graphs, NoOverlap: !overlap})
@@ -63,7 +77,7 @@ func decoding(t testing.TB, sequences int, graphs GraphMode, overlap bool, penal
 	var inboxes []*Inbox
 	for i := range sequences {
 		r := greedy([]int32{int32(i), 2, 3}, 40_000)
-		r.Sampling.FrequencyPenalty = penalty
+		r.Sampling.FrequencyPenalty, r.Grammar = penalty, grammar
 		events, err := e.Submit(t.Context(), r)
 		if err != nil {
 			t.Fatal(err)
@@ -84,7 +98,7 @@ func decoding(t testing.TB, sequences int, graphs GraphMode, overlap bool, penal
 	take() // the newest are not out yet
 	step = func() {
 		e.step()
-		if n := take(); n != sequences {
+		if n := take(); n != sequences && grammar == nil { // else a mask may have been late
 			t.Fatalf("a step gave %d events, want %d", n, sequences)
 		}
 	}
@@ -95,10 +109,14 @@ func TestDecodeAllocatesNothing(t *testing.T) {
 	for _, sequences := range []int{1, 7, 64} {
 		for _, graphs := range []GraphMode{GraphsNone, GraphsFull, GraphsPiecewise} {
 			for _, overlap := range []bool{false, true} {
-				for _, penalty := range []float32{0, 1} {
-					t.Run(fmt.Sprintf("%d sequences, graphs %s, overlap %v, penalty %v", sequences, graphs, overlap, penalty), func(t *testing.T) {
-						_, step := decoding(t, sequences, graphs, overlap, penalty)
-						if got := testing.AllocsPerRun(1000, step); got != 0 {
+				for _, asks := range []struct {
+					penalty float32
+					grammar Grammar
+					steps   int
+				}{{0, nil, 1000}, {1, nil, 1000}, {0, endless{}, 100}} {
+					t.Run(fmt.Sprintf("%d sequences, graphs %s, overlap %v, %+v", sequences, graphs, overlap, asks), func(t *testing.T) {
+						_, step := decoding(t, sequences, graphs, overlap, asks.penalty, asks.grammar)
+						if got := testing.AllocsPerRun(asks.steps, step); got != 0 {
 							t.Errorf("allocations per step: got %v, want 0", got)
 						}
 					})
@@ -113,7 +131,7 @@ func BenchmarkDecode(b *testing.B) {
 	for _, sequences := range []int{1, 8, 64} {
 		for _, overlap := range []bool{false, true} {
 			b.Run(fmt.Sprintf("%d, overlap %v", sequences, overlap), func(b *testing.B) {
-				e, step := decoding(b, sequences, GraphsFullDecodeOnly, overlap, 0)
+				e, step := decoding(b, sequences, GraphsFullDecodeOnly, overlap, 0, nil)
 				seconds, steps := 0.0, uint64(0)
 				count := func() {
 					s := e.Stats()
@@ -123,7 +141,7 @@ func BenchmarkDecode(b *testing.B) {
 					if e.scheduler.Running() < sequences { // they are at their end
 						b.StopTimer()
 						count()
-						e, step = decoding(b, sequences, GraphsFullDecodeOnly, overlap, 0)
+						e, step = decoding(b, sequences, GraphsFullDecodeOnly, overlap, 0, nil)
 						b.StartTimer()
 					}
 					step()

@@ -42,7 +42,11 @@ type Engine struct {
 	ended   time.Time // when the step that landed last did
 	read    time.Time // when the tokens of a decode step were read; zero otherwise
 	started time.Time
-	beat    atomic.Int64 // nanoseconds after started; negative while there is nothing to do
+	beat    atomic.Int64  // nanoseconds after started; negative while there is nothing to do
+	pace    time.Duration // of the decode step that landed last and waited for nothing
+	held    []*task       // no step computes them until their masks are made
+	timer   *time.Timer   // of what is waited for
+	workers *workers
 	counts  counters
 	broken  atomic.Pointer[error]
 	lost    chan struct{} // closed when broken is set first
@@ -68,13 +72,14 @@ func build(config Config) (*Engine, error) {
 	if err != nil {
 		return nil, fmt.Errorf("engine: %w", err)
 	}
-	e := &Engine{runner: r, log: config.Log, stopped: make(chan struct{}), lost: make(chan struct{}), started: time.Now()}
+	e := &Engine{runner: r, log: config.Log, stopped: make(chan struct{}), lost: make(chan struct{}), started: time.Now(), timer: time.NewTimer(0)}
 	e.cache = cache.New(config.cacheSizes(), !config.NoPrefixSharing)
 	if config.CacheTokens > 0 {
 		e.cache.LimitGrowth((config.CacheTokens + config.BlockSize - 1) / config.BlockSize)
 	}
 	e.scheduler = sched.New(config.limits(), e.cache)
 	e.changed = sync.NewCond(&e.mutex)
+	e.workers = newWorkers(r.layout.Vocab, e.wake, &e.counts)
 	r.waiting = e.deliver
 	return e, nil
 }
@@ -123,6 +128,9 @@ func (e *Engine) Submit(ctx context.Context, requests ...Request) (*Inbox, error
 	for _, t := range tasks {
 		t.stop = stop
 		e.tag(t)
+		if t.guide != nil {
+			e.guide(t)
+		}
 	}
 	e.changed.Broadcast()
 	return inbox, nil

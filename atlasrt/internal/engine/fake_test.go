@@ -168,7 +168,7 @@ func (m *fakeModel) drawn(r Request) []int32 {
 	all := slices.Clone(r.Prompt)
 	for {
 		generated := all[len(r.Prompt):]
-		if token, ok := closes(r.Close, generated); ok {
+		if token, ok := closes(r.Close, generated); ok && may(r, generated, token) {
 			if all = append(all, token); len(all) == len(r.Prompt)+r.MaxTokens || slices.Contains(r.End, token) {
 				return all[len(r.Prompt):]
 			}
@@ -181,7 +181,7 @@ func (m *fakeModel) drawn(r Request) []int32 {
 		var choices []choice
 		for v, z := range m.logits(all) {
 			token := int32(v)
-			if len(generated) < r.MinTokens && slices.Contains(r.End, token) {
+			if len(generated) < r.MinTokens && slices.Contains(r.End, token) || !may(r, generated, token) {
 				continue
 			}
 			z += r.Sampling.LogitBias[token]
@@ -199,6 +199,9 @@ func (m *fakeModel) drawn(r Request) []int32 {
 				}
 			}
 			choices = append(choices, choice{token, float64(z)})
+		}
+		if len(choices) == 0 {
+			return generated
 		}
 		slices.SortStableFunc(choices, func(a, b choice) int { return cmp.Compare(b.z, a.z) })
 		next := choices[0].token

@@ -219,6 +219,24 @@ func fillEdits(values func(sample.Entries) []float32) func(to []int32, b *batch)
 	}
 }
 
+// fillMaskRows numbers the rows that have a mask.
+func fillMaskRows(to []int32, b *batch) {
+	mask := int32(0)
+	for i, t := range b.sampled {
+		if to[i] = -1; t.mask() != nil {
+			to[i] = mask
+			mask++
+		}
+	}
+	pad(to[len(b.sampled):], -1)
+}
+
+func fillMasks(to []int32, b *batch) {
+	for _, t := range b.sampled {
+		to = to[copy(to, signed(t.mask())):]
+	}
+}
+
 func pad(to []int32, value int32) {
 	for i := range to {
 		to[i] = value

@@ -59,7 +59,7 @@ func (h *Histogram) Quantile(q float64) float64 {
 	return math.Inf(1)
 }
 
-// times is a Histogram that one goroutine adds to while others read it.
+// times is a Histogram that goroutines add to while others read it.
 type times struct {
 	counts      [len(Bounds) + 1]atomic.Uint64
 	nanoseconds atomic.Uint64

@@ -32,6 +32,13 @@ func stepInputs(layout model.Layout, draws int) inputs {
 	sequences := func(s *shape) int { return s.seqs }
 	samples := func(s *shape) int { return s.samples }
 	edits := func(s *shape) int { return s.edits }
+	maskRows := func(s *shape) int {
+		if s.masks == 0 {
+			return 0
+		}
+		return s.samples
+	}
+	masks := func(s *shape) int { return s.masks * maskWords(layout.Vocab) }
 	in := inputs{
 		early: []input{
 			{"tokens", rows, fillTokens, func(l *launches) *op.Ptr { return &l.forward.Tokens }},
@@ -54,6 +61,8 @@ func stepInputs(layout model.Layout, draws int) inputs {
 			{"edit_bias", edits, fillEdits(func(e sample.Entries) []float32 { return e.Bias }), func(l *launches) *op.Ptr { return &l.sample.EditBias }},
 			{"edit_factor", edits, fillEdits(func(e sample.Entries) []float32 { return e.Factor }), func(l *launches) *op.Ptr { return &l.sample.EditFactor }},
 			{"edit_offset", edits, fillEdits(func(e sample.Entries) []float32 { return e.Offset }), func(l *launches) *op.Ptr { return &l.sample.EditOffset }},
+			{"mask_row", maskRows, fillMaskRows, func(l *launches) *op.Ptr { return &l.sample.MaskRow }},
+			{"mask", masks, fillMasks, func(l *launches) *op.Ptr { return &l.sample.Mask }},
 		},
 	}
 	if layout.Keeps(model.PerSequence) {
@@ -101,6 +110,9 @@ func (l *launches) stage(arrays []input, words []int32, base op.Ptr, from int) (
 		}
 		*a.field(l) = base + op.Ptr(4*from)
 		from += aligned(n)
+	}
+	if l.masks == 0 {
+		l.sample.Mask, l.sample.MaskRow = 0, 0
 	}
 	return from
 }

@@ -20,7 +20,7 @@ import (
 func (in inputs) all() []input { return append(slices.Clone(in.early), in.late...) }
 
 // hybrid is a layout whose steps have every array.
-var hybrid = model.Layout{Memory: []model.Memory{fakeState}}
+var hybrid = model.Layout{Memory: []model.Memory{fakeState}, Vocab: fakeVocab}
 
 func TestInputsOverlapNowhere(t *testing.T) {
 	place := func(s shape) map[string]int {
@@ -40,7 +40,7 @@ func TestInputsOverlapNowhere(t *testing.T) {
 		}
 		return at
 	}
-	s := shape{rows: 33, seqs: 5, outputs: 7, drawing: 4, samples: 5, maxBlocks: 9, edits: 3}
+	s := shape{rows: 33, seqs: 5, outputs: 7, drawing: 4, samples: 5, maxBlocks: 9, edits: 3, masks: 2}
 	at := place(s)
 	if len(at) != len(stepInputs(hybrid, 3).all()) || at["tokens"] != 0 {
 		t.Errorf("%d names for %d arrays, tokens at %d; want a name for each and tokens first", len(at), len(stepInputs(hybrid, 3).all()), at["tokens"])
@@ -51,12 +51,12 @@ func TestInputsOverlapNowhere(t *testing.T) {
 			t.Errorf("%s, which pieces read, lies at %d and, with other sequences of as many rows and outputs, at %d", name, at[name], other[name])
 		}
 	}
-	// Edits are counted when the others have their places already.
-	s.edits = 100
+	// Edits and masks are counted when the others have their places already.
+	s.edits, s.masks = 100, 4
 	edited := place(s)
 	for _, a := range stepInputs(hybrid, 3).early {
 		if edited[a.name] != at[a.name] {
-			t.Errorf("%s lies at %d, and with more edits at %d", a.name, at[a.name], edited[a.name])
+			t.Errorf("%s lies at %d, and with more edits and masks at %d", a.name, at[a.name], edited[a.name])
 		}
 	}
 }
@@ -72,10 +72,10 @@ func TestInputsAreFilledAndPadded(t *testing.T) {
 	}
 	c := running(t, 10, 7, 12)
 	p := sample.Params{Temperature: 0.5, TopP: 0.25, MinP: 0.125, TopK: 7, RepetitionPenalty: 2, Seed: 3<<32 | 4}
-	hot := &task{request: Request{Sampling: p}, edits: sample.NewEdits(p, []int32{8, 9}, nil, nil)}
-	cold := &task{request: Request{Sampling: sample.Greedy()}}
+	hot := &task{request: Request{Sampling: p}, edits: sample.NewEdits(p, []int32{8, 9}, nil, nil), guide: &guide{mask: []uint32{5, 1 << 31}, ready: true}}
+	cold := &task{request: Request{Sampling: sample.Greedy()}, guide: &guide{mask: []uint32{1, 1}}}
 	b := batch{
-		shape: shape{rows: 10, seqs: 5, outputs: 9, drawing: 3, samples: 6, maxBlocks: 3, edits: 2}, block: 4, draws: 3,
+		shape: shape{rows: 10, seqs: 5, outputs: 9, drawing: 3, samples: 6, maxBlocks: 3, edits: 2, masks: 1}, block: 4, draws: 3,
 		chunks: []sched.Chunk{
 			{Sequence: c[0], Start: 7, Rows: 3, Outputs: 3, Draws: 3, Follows: -1, Drafted: 1, Accepted: 1},
 			{Sequence: c[1], Start: 5, Rows: 2, Outputs: 2, Draws: 2, Follows: 2, Drafted: 2},
@@ -109,6 +109,8 @@ func TestInputsAreFilledAndPadded(t *testing.T) {
 		"edit_bias":   words(0, 0),
 		"edit_factor": words(2, 2),
 		"edit_offset": words(0, 0),
+		"mask_row":    {-1, -1, -1, 0, -1, -1},
+		"mask":        {5, math.MinInt32},
 	}
 	for _, a := range stepInputs(hybrid, 3).all() {
 		got := make([]int32, a.words(&b.shape))

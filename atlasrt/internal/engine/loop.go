@@ -30,6 +30,7 @@ type flight struct {
 	plan     *sched.Plan
 	tasks    []*task // of its chunks
 	err      error   // why it was not queued, or not whole
+	waited   bool    // for masks
 	launched time.Time
 }
 
@@ -69,6 +70,7 @@ func (e *Engine) next() *sched.Plan {
 			}
 			e.doBetween()
 		}
+		e.release()
 		if plan := e.scheduler.Next(); len(plan.Chunks) > 0 {
 			e.beat.Store(int64(time.Since(e.started)))
 			return plan
@@ -94,7 +96,7 @@ func (e *Engine) next() *sched.Plan {
 // launch begins a planned step.
 func (e *Engine) launch(plan *sched.Plan) {
 	f := &e.flights[e.takeoff%overlapping]
-	f.plan, f.launched = plan, time.Now()
+	f.plan, f.launched, f.waited = plan, time.Now(), false
 	e.board(f)
 	recorded := e.runner.recorder.captures.Load()
 	f.err = e.queue(f)
@@ -110,7 +112,7 @@ func (e *Engine) finish(before error) error {
 	f := &e.flights[(e.takeoff-1)%overlapping]
 	f.err = cmp.Or(f.err, before)
 	if f.err == nil {
-		f.err = e.queueRest()
+		f.err = e.queueRest(f)
 	}
 	return f.err
 }
@@ -135,8 +137,9 @@ func (e *Engine) queue(f *flight) (err error) {
 	return e.runner.launch(f.plan, f.tasks, e.takeoff)
 }
 
-func (e *Engine) queueRest() (err error) {
+func (e *Engine) queueRest(f *flight) (err error) {
 	defer e.recovered(&err)
+	e.settle(f)
 	return e.runner.finish()
 }
 
@@ -151,8 +154,12 @@ func (e *Engine) land() error {
 	}
 	e.landed++
 	now := time.Now()
-	e.counts.stepTime.add(min(now.Sub(f.launched), now.Sub(e.ended)))
+	took := min(now.Sub(f.launched), now.Sub(e.ended))
+	e.counts.stepTime.add(took)
 	e.ended = now
+	if err == nil && f.plan.Decode() && !f.waited {
+		e.pace = took
+	}
 	if err != nil {
 		e.fail(err)
 	} else if e.broken.Load() != nil {

@@ -210,7 +210,8 @@ func arrayBytes(a model.Array, kvType op.DType) int64 {
 // whole is the largest step.
 func (n Need) whole() shape {
 	return shape{rows: n.MaxBatchTokens, seqs: n.MaxSequences, outputs: n.outputs(), drawing: n.MaxSequences, samples: n.MaxSequences * n.draws(),
-		maxBlocks: divideUp(n.MaxContext, n.BlockSize), edits: n.MaxSequences * editsOf(n.Layout.Vocab, n.MaxContext)}
+		maxBlocks: divideUp(n.MaxContext, n.BlockSize), edits: n.MaxSequences * editsOf(n.Layout.Vocab, n.MaxContext),
+		masks: n.MaxSequences * n.draws()}
 }
 
 // stepBytes is what the inputs of a step take, and what it leaves for the host and the next step.
@@ -232,10 +233,10 @@ func (n Need) resultWords() int {
 	return n.MaxSequences
 }
 
-// sentBytes is the most that comes through a mailbox: all inputs of a step that edits nothing.
+// sentBytes is the most that comes through a mailbox: all inputs of a step that edits and masks nothing.
 func (n Need) sentBytes() int64 {
 	in, s := stepInputs(n.Layout, n.draws()), n.whole()
-	s.edits = 0
+	s.edits, s.masks = 0, 0
 	return 4 * int64(wordsOf(in.early, s)+wordsOf(in.late, s))
 }
 

@@ -1,6 +1,9 @@
 package engine
 
 import (
+	"errors"
+	"time"
+
 	"github.com/atlas-inference/atlas/atlasrt/internal/sample"
 	"github.com/atlas-inference/atlas/atlasrt/internal/sched"
 )
@@ -63,10 +66,16 @@ func (e *Engine) pack(f *flight) {
 		}
 		for n := range c.Counted {
 			p.drawn = drawn + n
-			e.packToken(p, n-c.Counted, finish)
+			e.packToken(p, n-c.Counted, finish, e.ended)
 			p.scoredRows = 0
 		}
+		if t.guide != nil && c.Counted > 0 && finish == sched.Unfinished {
+			e.guide(t)
+		}
 		if finish == sched.Failed && !c.Surplus {
+			if t.guide != nil && errors.Is(err, sched.ErrNoToken) {
+				err = t.nothing()
+			}
 			p.event, p.send, p.last = Event{Token: -1, Finish: FinishError, Err: err}, true, true
 			e.counts.end(t, e.ended)
 		}
@@ -79,12 +88,12 @@ func (e *Engine) pack(f *flight) {
 }
 
 // packToken completes p for a token of a step, counted from behind all that were generated: -1 is the last one, which may end the sequence.
-func (e *Engine) packToken(p parcel, at int, finish sched.Finish) {
+func (e *Engine) packToken(p parcel, at int, finish sched.Finish, now time.Time) {
 	t := p.task
 	if !t.started {
-		t.first = e.ended
-		e.counts.prefill.add(e.ended.Sub(t.launched))
-		e.counts.firstToken.add(e.ended.Sub(t.submitted))
+		t.first = now
+		e.counts.prefill.add(now.Sub(t.launched))
+		e.counts.firstToken.add(now.Sub(t.submitted))
 	}
 	if at < -1 || finish == sched.Failed {
 		finish = sched.Unfinished
@@ -93,12 +102,12 @@ func (e *Engine) packToken(p parcel, at int, finish sched.Finish) {
 	p.send, p.last, p.logProb = true, finish != sched.Unfinished, t.request.LogProbs >= 0
 	e.counts.generated.Add(1)
 	if p.last {
-		e.counts.end(t, e.ended)
+		e.counts.end(t, now)
 	}
 	e.outbox = append(e.outbox, p)
 }
 
-// next is the event of the token that was generated at a place, which the edits take into account.
+// next is the event of the token that was generated at a place, which the edits and the guide take into account.
 func (t *task) next(at int, finish sched.Finish) Event {
 	event := Event{Token: t.sequence.Generated()[at]}
 	if !t.started {
@@ -112,6 +121,9 @@ func (t *task) next(at int, finish sched.Finish) Event {
 		event.Finish = FinishLength
 	}
 	t.edits.Append(event.Token)
+	if t.guide != nil {
+		t.guide.news, t.guide.ready = append(t.guide.news, event.Token), false
+	}
 	if at+1 == t.request.MinTokens {
 		t.edits.LetGo()
 	}

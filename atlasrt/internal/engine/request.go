@@ -5,6 +5,9 @@
 // device for it, and an end is noticed one step late, at the cost of a row that nobody gets. What sampling needs to know of them,
 // as penalties do, is sent while the forward pass runs.
 //
+// A request may have a grammar. The mask of the tokens that it allows is made by other goroutines while the forward pass runs. Where only one token
+// may come it is appended without a draw. A mask that takes long delays its own request alone: the draw is put off, and its row computed again.
+//
 // One goroutine, locked to its thread, owns the device's stream. Everything that crosses the engine's boundary is
 // token ids and encodable values: text, templates and stop strings live in front of it. At temperature 0 a request's
 // tokens do not depend on its neighbours, on chunking, on cache hits or on preemption.
@@ -29,6 +32,7 @@ type Request struct {
 	LogProbs       int           // -1: none; otherwise the chosen token's and those of this many likeliest ones
 	PromptLogProbs bool          // log-probabilities of the prompt's own tokens; such a prompt is not taken from the cache
 	Close          *sample.Close // bounds thoughts; nil: nothing does. It does not change while the request runs
+	Grammar        Grammar       // that the answer keeps to, at its beginning; nil: any answer will do
 	CacheSalt      string        // requests share cached prefixes only with requests of the same salt
 }
 

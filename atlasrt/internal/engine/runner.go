@@ -177,8 +177,11 @@ func (r *runner) finish() error {
 	}
 	for _, t := range l.sampled {
 		l.edits += t.edits.Now().Len()
+		if t.mask() != nil {
+			l.masks++
+		}
 	}
-	l.sample.Edits = int32(l.edits)
+	l.sample.Edits, l.sample.Masks = int32(l.edits), int32(l.masks)
 	r.write(r.early, l.stage(r.inputs.late, r.words, r.staging, r.early))
 	r.queueResults()
 	return r.post()
@@ -270,7 +273,7 @@ func (r *runner) prepare(s shape, chunks []sched.Chunk, tasks []*task) {
 		}
 	}
 	l.forward.Rows, l.forward.Seqs, l.forward.Outputs, l.forward.MaxBlocks = int32(s.rows), int32(s.seqs), int32(s.outputs), int32(s.maxBlocks)
-	l.sample.Rows, l.sample.Edits = int32(s.samples), 0
+	l.sample.Rows, l.sample.Edits, l.sample.Masks = int32(s.samples), 0, 0
 	r.early = l.stage(r.inputs.early, r.words, r.staging, 0)
 	if !s.late {
 		r.early = l.stage(r.inputs.late, r.words, r.staging, r.early)
@@ -309,6 +312,11 @@ func (r *runner) queueResults() {
 	if len(r.boxes) > 0 {
 		r.config.Set.Copy(r.stream, r.step.results)
 	}
+}
+
+// signed is words as arrays of a step have them.
+func signed(words []uint32) []int32 {
+	return unsafe.Slice((*int32)(unsafe.Pointer(unsafe.SliceData(words))), len(words))
 }
 
 // bytesOf is the memory of words. Devices and their hosts are little endian.

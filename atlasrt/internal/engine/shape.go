@@ -4,12 +4,12 @@ import "math/bits"
 
 // shape is what kernels of one step are launched with.
 type shape struct {
-	rows, seqs, outputs, maxBlocks, edits int
-	drawing, samples                      int // chunks that draw, and their draws
+	rows, seqs, outputs, maxBlocks, edits, masks int
+	drawing, samples                             int // chunks that draw, and their draws
 
 	box       int  // the mailbox that it goes through
 	decode    bool // a token is drawn from every row
-	late      bool // it needs late inputs; edits is 0 until they are staged
+	late      bool // it needs late inputs; edits and masks are 0 until they are staged
 	recording Recording
 }
 

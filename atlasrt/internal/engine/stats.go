@@ -28,6 +28,8 @@ type Stats struct {
 	GraphCaptures, GraphFallbacks   uint64 // steps recorded; times that recording failed and a weaker mode took over
 	ReplayedFull, ReplayedPiecewise uint64 // steps; all others were launched kernel by kernel
 
+	ForcedTokens, LateMasks uint64 // tokens that a grammar left no choice for, and that were not drawn; draws that were put off until their mask was made
+
 	Queue      Histogram    // of requests, from Submit to the launch of the first step that they are in
 	Prefill    Histogram    // of requests, from there to the first token
 	FirstToken Histogram    // of requests, from Submit to the first token
@@ -36,6 +38,7 @@ type Stats struct {
 	PerToken   Histogram    // of these, Decode by tokens behind the first, where there are any
 	Step       Histogram    // of steps: from its launch, or the end of the one before, to its end
 	Rows       RowHistogram // of steps
+	Mask       Histogram    // of masks of grammars: what it took to make one
 	Host       Histogram    // from having read a step's tokens to having launched the next, where both only decoded and the next was not recorded
 }
 
@@ -43,7 +46,8 @@ type Stats struct {
 type counters struct {
 	steps, decodeSteps, failedSteps, generated atomic.Uint64
 	queue, prefill, firstToken, stepTime, host times
-	decode, inference, perToken                times
+	decode, inference, perToken, masks         times
+	forced, lateMasks                          atomic.Uint64
 	rows                                       sizes
 }
 
@@ -87,6 +91,7 @@ func (e *Engine) Stats() Stats {
 	s.Finished, s.Cancelled, s.Failed = c.Finished, c.Cancelled, c.Failed
 	s.Steps, s.DecodeSteps, s.FailedSteps = e.counts.steps.Load(), e.counts.decodeSteps.Load(), e.counts.failedSteps.Load()
 	s.GeneratedTokens = e.counts.generated.Load()
+	s.Mask, s.ForcedTokens, s.LateMasks = e.counts.masks.snapshot(), e.counts.forced.Load(), e.counts.lateMasks.Load()
 	g := e.runner.recorder
 	s.GraphCaptures, s.GraphFallbacks = g.captures.Load(), g.fallbacks.Load()
 	s.ReplayedFull, s.ReplayedPiecewise = g.replayedFull.Load(), g.replayedParts.Load()

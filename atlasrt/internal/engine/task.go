@@ -13,6 +13,7 @@ type task struct {
 	request  Request
 	sequence sched.Sequence
 	edits    *sample.Edits
+	guide    *guide // nil where there is no grammar
 
 	inbox   *Inbox
 	number  int                   // among the requests of its Submit
@@ -32,6 +33,7 @@ func newTask(r Request, draws int) *task {
 	if r.MinTokens > 0 {
 		hold = r.End
 	}
+	t.guide = newGuide(&t.request)
 	t.edits = sample.NewEdits(r.Sampling, r.Prompt, hold, r.Close)
 	t.sequence.Single = t.late()
 	return t
@@ -46,8 +48,8 @@ func (t *task) send(e Event) {
 }
 
 // late tells whether a step that draws of the task needs late inputs: tokens of the step in flight, and those that this one draws, may decide
-// what is edited. They are made for one draw, so that such a step makes no more.
-func (t *task) late() bool { return t.edits.Late(2 * t.draws) }
+// what is edited or masked. They are made for one draw, so that such a step makes no more.
+func (t *task) late() bool { return t.guide != nil || t.edits.Late(2*t.draws) }
 
 // wantsLogits tells whether the host needs the logits of a chunk's outputs.
 func (t *task) wantsLogits(c sched.Chunk) bool {

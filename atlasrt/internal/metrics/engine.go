@@ -84,6 +84,8 @@ func newCollector(source Source, labels prometheus.Labels) *collector {
 	counter("atlasrt_graph_fallbacks", "Times that recording a step failed and a weaker mode took over.", func(s engine.Stats) float64 { return float64(s.GraphFallbacks) })
 	counter("atlasrt_full_replays", "Steps that were replayed whole.", func(s engine.Stats) float64 { return float64(s.ReplayedFull) })
 	counter("atlasrt_piecewise_replays", "Steps that were replayed in pieces.", func(s engine.Stats) float64 { return float64(s.ReplayedPiecewise) })
+	counter("atlasrt_forced_tokens", "Tokens that a grammar left no choice for, and that were not drawn.", func(s engine.Stats) float64 { return float64(s.ForcedTokens) })
+	counter("atlasrt_late_masks", "Draws that were put off because the mask of their grammar took long.", func(s engine.Stats) float64 { return float64(s.LateMasks) })
 	times := func(name, help string, bounds []float64, value func(*engine.Stats) *engine.Histogram) {
 		c.histograms = append(c.histograms, histogram{prometheus.NewDesc(name, help, nil, labels), value, bounds})
 	}
@@ -95,6 +97,7 @@ func newCollector(source Source, labels prometheus.Labels) *collector {
 	times("atlasrt_first_token_seconds", "From a request's arrival in the engine to its first token.", engine.Bounds[:], func(s *engine.Stats) *engine.Histogram { return &s.FirstToken })
 	times("atlasrt_step_seconds", "One step of the engine, from its launch or the end of the one before.", engine.Bounds[:], func(s *engine.Stats) *engine.Histogram { return &s.Step })
 	times("atlasrt_step_host_seconds", "From reading the tokens of a decode step to having launched the next.", engine.Bounds[:], func(s *engine.Stats) *engine.Histogram { return &s.Host })
+	times("atlasrt_mask_seconds", "Making the mask of tokens that a grammar allows.", engine.Bounds[:], func(s *engine.Stats) *engine.Histogram { return &s.Mask })
 	c.rows = prometheus.NewDesc("vllm:iteration_tokens_total", "Tokens of one step of the engine.", nil, labels)
 	c.cache = prometheus.NewDesc("vllm:cache_config_info", "How the cache is made; the value is 1.", []string{"block_size", "num_gpu_blocks", "enable_prefix_caching"}, labels)
 	gauge("atlasrt_heartbeat_age_seconds", "Since the engine last began a step; 0 while it has nothing to do.", func(engine.Stats) float64 {

@@ -29,6 +29,7 @@ func TestScrape(t *testing.T) {
 	s.stats.Decode.Counts[slices.Index(engine.Bounds[:], .4)], s.stats.Decode.Sum = 1, .35
 	s.stats.SlotsFree, s.stats.SlotsUsed, s.stats.SlotsTotal, s.stats.PrefixRecomputed = 11, 12, 23, 13
 	s.stats.GraphFallbacks, s.stats.ReplayedPiecewise = 1, 8
+	s.stats.ForcedTokens, s.stats.LateMasks, s.stats.Mask.Counts[1] = 14, 15, 16
 	m := New("tiny", s)
 	m.FirstToken(30 * time.Millisecond)
 	m.NextToken(20 * time.Millisecond)
@@ -77,6 +78,10 @@ func TestScrape(t *testing.T) {
 		`atlasrt_prefix_recomputed_total{engine="0",model_name="tiny"} 13`,
 		`atlasrt_graph_fallbacks_total{engine="0",model_name="tiny"} 1`,
 		`atlasrt_piecewise_replays_total{engine="0",model_name="tiny"} 8`,
+		`atlasrt_forced_tokens_total{engine="0",model_name="tiny"} 14`,
+		`atlasrt_late_masks_total{engine="0",model_name="tiny"} 15`,
+		`atlasrt_mask_seconds_bucket{engine="0",model_name="tiny",le="1e-05"} 0`,
+		`atlasrt_mask_seconds_count{engine="0",model_name="tiny"} 16`,
 		`atlasrt_step_seconds_bucket{engine="0",model_name="tiny",le="1e-05"} 0`,
 		`atlasrt_step_seconds_bucket{engine="0",model_name="tiny",le="300"} 2`,
 		`atlasrt_step_seconds_bucket{engine="0",model_name="tiny",le="+Inf"} 3`,

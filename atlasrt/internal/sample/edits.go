@@ -109,6 +109,13 @@ func (e *Edits) Now() Entries {
 	return e.Entries
 }
 
+// RulesOut tells whether a token cannot be drawn next, whatever its logit.
+func (e *Edits) RulesOut(token int32) bool {
+	now := e.Now()
+	i := slices.Index(now.Token, token)
+	return i >= 0 && math.IsInf(float64(now.Bias[i]), -1)
+}
+
 // Late tells whether there may be entries for one of the next tokens, at least two: what they are may depend on a token that is not known yet.
 func (e *Edits) Late(tokens int) bool { return e != nil && (e.changes || e.closing.near(tokens)) }
 

@@ -23,7 +23,8 @@ type machine struct {
 	left   []left     // of each chunk that drew in the step that ran last
 	guess  func() int // how many of the drafts behind a chunk are right, at most
 
-	depth   int // steps in flight at most
+	depth   int         // steps in flight at most
+	drop    func(*Plan) // is shown each plan when it alone is in flight; or nil
 	flights []flight
 	surplus int // chunks that were computed in vain
 	cut     int // draws that counted, but for the end of their sequences
@@ -110,7 +111,15 @@ func (m *machine) step(between func()) bool {
 	if len(m.flights) == 0 {
 		return false
 	}
-	if len(m.flights) == m.depth || len(plan.Chunks) == 0 {
+	full := len(m.flights) == m.depth
+	if len(plan.Chunks) == 0 || full && m.depth > 1 {
+		m.land()
+	}
+	if m.drop != nil && len(plan.Chunks) > 0 && len(m.flights) == 1 {
+		m.drop(plan)
+		m.balance()
+	}
+	if full && m.depth == 1 {
 		m.land()
 	}
 	return true
@@ -127,7 +136,7 @@ func (m *machine) land() {
 	for _, c := range f.plan.Chunks {
 		if c.Surplus {
 			m.surplus++
-		} else if f.results.Counts != nil && c.Draws > 0 {
+		} else if f.results.Counts != nil && c.Draws > 0 && !c.Dropped {
 			m.cut += int(f.results.Counts[number]) - c.Counted
 		}
 		number += min(c.Draws, 1)

@@ -14,7 +14,17 @@ type Chunk struct {
 	Drafted     int  // the chunk of the step before that its drafts were made behind, by its number among those that draw; -1: it has no drafts
 	Accepted    int  // drafts of the sequence's chunk before that were right; 0 where Follows will tell
 	Counted     int  // set by Done: tokens that the sequence got
+	Dropped     bool // set by Drop and Repeat: nobody wants what it draws
+	Again       bool // set by Repeat: its last row is computed again
 	Surplus     bool // set by Done: the sequence had already ended, so that the result is dropped
+}
+
+// known is how many rows the sequence has from it, whatever is drawn.
+func (c *Chunk) known() int {
+	if c.Again {
+		return c.Rows - c.Drafts() - 1
+	}
+	return c.Rows - c.Drafts()
 }
 
 // Drafts is how many of the last rows are drafts.

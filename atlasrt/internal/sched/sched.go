@@ -173,6 +173,8 @@ func (s *Scheduler) Done(plan *Plan, results Results) {
 			c.Surplus = true
 		case results.Err != nil:
 			s.end(q, Failed, results.Err)
+		case c.Dropped:
+			s.cache.Commit(q.blocks, q.Tokens[:q.blocks.Committed()+c.known()])
 		case count < min(c.Draws, 1) || count > c.Draws:
 			s.end(q, Failed, fmt.Errorf("the device says that %d of %d draws count", count, c.Draws))
 		default:
@@ -212,15 +214,20 @@ func (s *Scheduler) Waiting() (sequences, tokens int) { return len(s.waiting), s
 // Counts are totals since the start.
 func (s *Scheduler) Counts() Counts { return s.counts }
 
-// extend plans the next tokens of every sequence that decodes, the oldest first. Where blocks run out it preempts the youngest. It reports
-// false where it would have to preempt while a step is in flight, which uses the blocks: then nothing is planned.
+// extend plans the next tokens of every sequence that decodes, the oldest first, and makes room for tokens that Append brought. Where blocks run out it
+// preempts the youngest. It reports false where it would have to preempt while a step is in flight, which uses the blocks: then nothing is
+// planned.
 func (s *Scheduler) extend() bool {
 	for i := 0; i < len(s.running); i++ {
 		q := s.running[i]
-		if q.remaining() != 1 || q.full() {
+		rows := q.remaining()
+		if rows == 0 || q.full() || q.Held {
 			continue
 		}
-		rows := s.draws(q)
+		decodes := rows == 1
+		if decodes {
+			rows = s.draws(q)
+		}
 		for !s.cache.Reserve(q.blocks, q.computed()+q.slack+rows) {
 			if s.flying() {
 				return false
@@ -230,7 +237,9 @@ func (s *Scheduler) extend() bool {
 				return true // q was the youngest and has been preempted
 			}
 		}
-		s.schedule(q, rows)
+		if decodes {
+			s.schedule(q, rows)
+		}
 	}
 	return true
 }
@@ -244,10 +253,10 @@ func (s *Scheduler) draws(q *Sequence) int {
 	return min(s.limits.Draws, q.MaxTokens-q.generated())
 }
 
-// prefill plans chunks of the running sequences that have several tokens to compute. Their blocks were reserved when they started.
+// prefill plans chunks of the running sequences that have several tokens to compute. Their blocks are reserved.
 func (s *Scheduler) prefill() {
 	for _, q := range s.running {
-		if q.remaining() > 1 {
+		if q.remaining() > 1 && !q.Held {
 			s.schedule(q, s.chunk(q))
 		}
 	}

@@ -151,9 +151,10 @@ func TestCachedPrefixIsCounted(t *testing.T) {
 }
 
 // Random requests, sizes, cancels and limits, with states and drafts and without: every request ends, tokens are those it gives alone, blocks
-// and slots balance, and requests start in order. Drafts are right or wrong in every way.
+// and slots balance, and requests start in order. Drafts are right or wrong in every way. Some draws are dropped: their tokens are known, or they
+// are made again.
 func TestRandom(t *testing.T) {
-	counts, cut := map[count]int{}, 0
+	counts, cut, dropped := map[count]int{}, 0, dropper{}
 	defer func() {
 		for draws := 2; draws <= 4; draws++ {
 			for n := 1; n <= draws; n++ {
@@ -166,6 +167,9 @@ func TestRandom(t *testing.T) {
 		}
 		if cut == 0 {
 			t.Error("no sequence ended among the draws that count")
+		}
+		if dropped.took < 100 || dropped.ended == 0 || dropped.again < 100 {
+			t.Errorf("the test does not test: %+v", dropped)
 		}
 	}()
 	for seed := range uint64(150) {
@@ -181,6 +185,10 @@ func TestRandom(t *testing.T) {
 			}
 			m := newMachineWithStates(t, limits, 6+r.IntN(30), slots, seed%4 != 0)
 			m.depth = 1 + int(seed%2)
+			d := dropper{m: m, r: rand.New(rand.NewPCG(seed, 3))}
+			if seed%5 < 2 {
+				m.drop = d.drop
+			}
 			common := random(r, 16, 50)
 			type job struct {
 				q      *Sequence
@@ -214,6 +222,7 @@ func TestRandom(t *testing.T) {
 						}
 					}
 				}
+				d.release(r.IntN(4) > 0)
 				if r.IntN(2) == 0 {
 					cancelAll()
 					m.step(nil)
@@ -228,7 +237,11 @@ func TestRandom(t *testing.T) {
 					}
 				}
 			}
+			for m.drop = nil; len(d.held) > 0; {
+				d.release(true)
+			}
 			m.run()
+			dropped.took, dropped.ended, dropped.again = dropped.took+d.took, dropped.ended+d.ended, dropped.again+d.again
 			for c, n := range m.counts {
 				counts[c] += n
 			}

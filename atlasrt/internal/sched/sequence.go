@@ -26,6 +26,7 @@ type Sequence struct {
 	Score     bool    // the logits of every token of the prompt are wanted
 	Waits     bool    // the host reads its logits after each draw: no step is planned until it has
 	Single    bool    // a step draws one token of it at most; may change before any Next
+	Held      bool    // it keeps what it has and no step computes it; may change before any Next
 	Salt      string  // prefixes are shared among sequences with the same salt
 	Tag       int     // for the caller; the scheduler does not read it
 
@@ -80,16 +81,18 @@ func (s *Sequence) full() bool { return s.generated() >= s.MaxTokens }
 
 // leave notes that a step in flight computes chunk c.
 func (s *Sequence) leave(c *Chunk) {
-	s.ahead += c.Rows - c.Drafts()
+	s.ahead += c.known()
 	s.slack += c.Drafts()
 	s.pending += min(c.Draws, 1)
 }
 
 // land notes that the step of chunk c is done.
 func (s *Sequence) land(c *Chunk) {
-	s.ahead -= c.Rows - c.Drafts()
-	s.slack -= c.Drafts()
-	s.pending -= min(c.Draws, 1)
+	s.ahead -= c.known()
+	if !c.Dropped {
+		s.slack -= c.Drafts()
+		s.pending -= min(c.Draws, 1)
+	}
 }
 
 // scoring tells whether the logits of the prompt are still wanted.

@@ -147,14 +147,29 @@ func sample(name string, rows, vocab int, of1 func(r int) filters) *Case {
 	return c
 }
 
-// mask rules out about half of the tokens.
+// mask rules out about half of the tokens, in all rows but every third, the last row by the first mask.
 func (c *Case) mask(vocab, rows int) *Case {
 	rng := rand.New(rand.NewPCG(uint64(vocab), uint64(rows)))
-	words := make([]uint32, rows*((vocab+31)/32))
+	masks := make([]int32, rows)
+	n := int32(0)
+	for r := range masks {
+		if masks[r] = -1; r%3 != 2 {
+			masks[r] = int32((rows+1)*2/3) - 1 - n
+			n++
+		}
+	}
+	words := make([]uint32, int(n)*((vocab+31)/32))
 	for i := range words {
 		words[i] = rng.Uint32()
 	}
+	return c.masks(int(n), words, masks)
+}
+
+// masks gives rows their masks.
+func (c *Case) masks(n int, words []uint32, rows []int32) *Case {
+	c.args.FieldByName("Masks").SetInt(int64(n))
 	set(c.with("Mask"), "Mask", words)
+	set(c.with("MaskRow"), "MaskRow", rows)
 	return c
 }
 
@@ -211,6 +226,6 @@ func sampleTraps() []*Case {
 	drawn := sample("drawn traps", rows, vocab, func(int) filters { return filters{temperature: 1, topP: 0.9, minP: 0.1, topK: 50} })
 	greedy.numbers["Logits"], drawn.numbers["Logits"] = logits, logits
 	ruledOut := sample("all ruled out", 2, vocab, func(r int) filters { return filters{temperature: float32(r), topP: 1} })
-	set(ruledOut.with("Mask"), "Mask", make([]uint32, 2*((vocab+31)/32)))
+	ruledOut.masks(1, make([]uint32, (vocab+31)/32), []int32{0, 0})
 	return []*Case{greedy, drawn, ruledOut}
 }

@@ -23,7 +23,7 @@ func TestTagsGiveSizes(t *testing.T) {
 		{"scale", of("", linear).with("W.Scale"), "W.Scale", 5 * 4},
 		{"sum and product", of("", cache), "QKV", 2 * 5 * 4 * 4},
 		{"type of a field", of("", cache), "K", 2 * 8 * 4 * 2},
-		{"quotient", of("", op.Sample{Rows: 2, Vocab: 33}).with("Mask"), "Mask", 2 * 2 * 4},
+		{"quotient", of("", op.Sample{Rows: 9, Masks: 2, Vocab: 33}).with("Mask"), "Mask", 2 * 2 * 4},
 		{"nothing", of("", op.Sample{Rows: 2, Vocab: 33}), "EditToken", 0},
 	}
 	for _, c := range cases {

@@ -80,7 +80,9 @@ func candidates(x op.Sample, r int) []Choice {
 	var mask []uint32
 	if x.Mask != 0 {
 		words := (vocab + 31) / 32
-		mask = slice[uint32](x.Mask, int(x.Rows)*words)[r*words : (r+1)*words]
+		if m := int(slice[int32](x.MaskRow, int(x.Rows))[r]); m >= 0 {
+			mask = slice[uint32](x.Mask, int(x.Masks)*words)[m*words : (m+1)*words]
+		}
 	}
 	choices := make([]Choice, 0, vocab)
 	for t, z := range logits {

@@ -29,7 +29,10 @@ func TestChoices(t *testing.T) {
 		x.EditBias, x.EditFactor, x.EditOffset = put(b, bias), put(b, factor), put(b, offset)
 		return x
 	}
-	masked := func(x op.Sample, mask uint32) op.Sample { x.Mask = put(b, mask); return x }
+	masked := func(x op.Sample, row int32, masks ...uint32) op.Sample {
+		x.Mask, x.Masks, x.MaskRow = put(b, masks...), int32(len(masks)), put(b, row)
+		return x
+	}
 	cases := []struct {
 		name string
 		x    op.Sample
@@ -43,9 +46,11 @@ func TestChoices(t *testing.T) {
 		{"top p", row(b, 1, .65, 0, 0), []oracle.Choice{{1, 4. / 7}, {3, 3. / 7}}},
 		{"top p 0", row(b, 1, 0, 0, 0), []oracle.Choice{{1, 1}}},
 		{"top p counts what top k left", row(b, 1, .75, 0, 3), []oracle.Choice{{1, 4. / 7}, {3, 3. / 7}}},
-		{"mask", masked(row(b, 1, 1, 0, 0), 0b0101), []oracle.Choice{{2, 2. / 3}, {0, 1. / 3}}},
-		{"mask of nothing", masked(row(b, 1, 1, 0, 0), 0), nil},
-		{"greedy mask", masked(row(b, 0, 1, 0, 0), 0b1101), []oracle.Choice{{3, 1}}},
+		{"mask", masked(row(b, 1, 1, 0, 0), 0, 0b0101), []oracle.Choice{{2, 2. / 3}, {0, 1. / 3}}},
+		{"mask of nothing", masked(row(b, 1, 1, 0, 0), 0, 0), nil},
+		{"greedy mask", masked(row(b, 0, 1, 0, 0), 0, 0b1101), []oracle.Choice{{3, 1}}},
+		{"second mask", masked(row(b, 0, 1, 0, 0), 1, 0, 0b0101), []oracle.Choice{{2, 1}}},
+		{"another row's mask", masked(row(b, 0, 1, 0, 0), -1, 0), []oracle.Choice{{1, 1}}},
 		{"bias rules out", edit(row(b, 0, 1, 0, 0), 1, inf, 1, 0), []oracle.Choice{{3, 1}}},
 		{"penalty of a positive logit", edit(row(b, 0, 1, 0, 0), 1, 0, 2, 0), []oracle.Choice{{3, 1}}},
 		{"penalty of a negative logit", edit(row(b, 0, 1, 0, 0), 0, -1, 0.5, 2), []oracle.Choice{{0, 1}}},

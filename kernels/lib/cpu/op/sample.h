@@ -40,7 +40,8 @@ static inline void edit(const atlas_Sample *a, size_t row, int32_t begin, int32_
 static inline void prepare(const atlas_Sample *a, size_t row, int32_t chunk, float *z, float *maxima) {
     const int32_t begin = chunk * kChunk, n = a->Vocab - begin < kChunk ? a->Vocab - begin : kChunk;
     const float *in = a->Logits + row * a->Vocab + begin;
-    const uint32_t *mask = a->Mask ? a->Mask + (row * ((a->Vocab + 31) / 32)) + begin / 32 : 0;
+    const int32_t ruled = a->Mask ? a->MaskRow[row] : -1;
+    const uint32_t *mask = ruled >= 0 ? a->Mask + (size_t)ruled * ((a->Vocab + 31) / 32) + begin / 32 : 0;
     const f32x8 none = set8(-INFINITY);
     memcpy(z, in, n * sizeof(float));
     for (int32_t i = n; i < kChunk; i++) z[i] = -INFINITY;

@@ -181,7 +181,8 @@ __device__ void sample(const atlas_Sample &a, void *scratch = nullptr) {
     atlas::wait_cluster();
     atlas::wait_for_previous();
     const float *in = a.Logits + size_t(n) * a.Vocab + begin;
-    const uint32_t *mask = a.Mask ? a.Mask + size_t(n) * ((a.Vocab + 31) / 32) : nullptr;
+    const int ruled = a.Mask ? a.MaskRow[n] : -1;
+    const uint32_t *mask = ruled >= 0 ? a.Mask + size_t(ruled) * ((a.Vocab + 31) / 32) : nullptr;
     // Four logits that stand together are one thread's, so that edits keep their order without a barrier.
     if (a.Vocab % 4) {
         for (int i = threadIdx.x * 4; i < count; i += P::kThreads * 4)
