@@ -1020,10 +1020,6 @@ var Kernels = [...]bundle.Kernel{
 	{Name: "atlas_attention_wide_256", MostBlocks: 132},
 	{Name: "atlas_attention_wide_beside_256_0", MostBlocks: 132},
 	{Name: "atlas_attention_wide_beside_256_1", MostBlocks: 132},
-	{Name: "atlas_attention_few_32_8", MostBlocks: 132},
-	{Name: "atlas_attention_many_32"},
-	{Name: "atlas_attention_mixed_32_0", MostBlocks: 132},
-	{Name: "atlas_attention_mixed_32_1"},
 	{Name: "atlas_attention_cluster_64_8"},
 	{Name: "atlas_attention_cluster_64_4"},
 	{Name: "atlas_attention_shares_64", MostBlocks: 132},
@@ -1049,6 +1045,10 @@ var Kernels = [...]bundle.Kernel{
 	{Name: "atlas_attention_many_256"},
 	{Name: "atlas_attention_mixed_256_0", MostBlocks: 132},
 	{Name: "atlas_attention_mixed_256_1"},
+	{Name: "atlas_attention_few_32_8", MostBlocks: 132},
+	{Name: "atlas_attention_many_32"},
+	{Name: "atlas_attention_mixed_32_0", MostBlocks: 132},
+	{Name: "atlas_attention_mixed_32_1"},
 	{Name: "atlas_attention_rows_bf16"},
 	{Name: "atlas_attention_rows_f32"},
 	{Name: "atlas_rmsnorm_2048"},
@@ -2096,10 +2096,6 @@ const (
 	kernelAttentionWide_256
 	kernelAttentionWideBeside_256_0
 	kernelAttentionWideBeside_256_1
-	kernelAttentionFew_32_8
-	kernelAttentionMany_32
-	kernelAttentionMixed_32_0
-	kernelAttentionMixed_32_1
 	kernelAttentionCluster_64_8
 	kernelAttentionCluster_64_4
 	kernelAttentionShares_64
@@ -2125,6 +2121,10 @@ const (
 	kernelAttentionMany_256
 	kernelAttentionMixed_256_0
 	kernelAttentionMixed_256_1
+	kernelAttentionFew_32_8
+	kernelAttentionMany_32
+	kernelAttentionMixed_32_0
+	kernelAttentionMixed_32_1
 	kernelAttentionRowsBf16
 	kernelAttentionRowsF32
 	kernelRmsnorm_2048
@@ -4609,6 +4609,9 @@ func (s *Set) Pack(q op.Stream, a op.Pack) {
 
 // PagedAttention: kernels/h200/attention_even.toml,
 // kernels/h200/attention.toml,
+// kernels/lib/cuda/attention_64.toml,
+// kernels/lib/cuda/attention_128.toml,
+// kernels/lib/cuda/attention_256.toml,
 // kernels/lib/cuda/attention.toml.
 func (s *Set) PagedAttention(q op.Stream, a op.PagedAttention) {
 	switch {
@@ -4658,12 +4661,6 @@ func (s *Set) PagedAttention(q op.Stream, a op.PagedAttention) {
 		s.launchAttentionWide_256(q, a)
 	case !s.has.exact && a.KVType == op.BF16 && a.HeadDim == 256 && int64(a.QPitch)%8 == 0 && int64(a.Rows) > 2*int64(a.Seqs) && int64(a.Rows)*int64(a.Heads) > 4096:
 		s.launchAttentionWideBeside_256(q, a)
-	case a.KVType == op.BF16 && a.HeadDim == 32 && int64(a.QPitch)%8 == 0 && (int64(a.Rows) <= 2*int64(a.Seqs) || int64(a.Rows)*int64(a.Heads) <= 4096):
-		s.launchAttentionFew_32_8(q, a)
-	case a.KVType == op.BF16 && a.HeadDim == 32 && int64(a.QPitch)%8 == 0 && a.Seqs == 1:
-		s.launchAttentionMany_32(q, a)
-	case a.KVType == op.BF16 && a.HeadDim == 32 && int64(a.QPitch)%8 == 0:
-		s.launchAttentionMixed_32(q, a)
 	case a.KVType == op.BF16 && a.HeadDim == 64 && int64(a.QPitch)%8 == 0 && int64(a.Seqs)*int64(a.KVHeads)*32 <= 924 && int64(a.Rows)*int64(a.Heads) <= 8*int64(a.Seqs)*int64(a.KVHeads):
 		s.launchAttentionCluster_64_8(q, a)
 	case a.KVType == op.BF16 && a.HeadDim == 64 && int64(a.QPitch)%8 == 0 && int64(a.Seqs)*int64(a.KVHeads)*4 <= 132 && int64(a.MaxBlocks)*int64(a.BlockSize) <= 16384 && int64(a.Rows)*int64(a.Heads) <= 8*int64(a.Seqs)*int64(a.KVHeads):
@@ -4708,6 +4705,12 @@ func (s *Set) PagedAttention(q op.Stream, a op.PagedAttention) {
 		s.launchAttentionMany_256(q, a)
 	case a.KVType == op.BF16 && a.HeadDim == 256 && int64(a.QPitch)%8 == 0:
 		s.launchAttentionMixed_256(q, a)
+	case a.KVType == op.BF16 && a.HeadDim == 32 && int64(a.QPitch)%8 == 0 && (int64(a.Rows) <= 2*int64(a.Seqs) || int64(a.Rows)*int64(a.Heads) <= 4096):
+		s.launchAttentionFew_32_8(q, a)
+	case a.KVType == op.BF16 && a.HeadDim == 32 && int64(a.QPitch)%8 == 0 && a.Seqs == 1:
+		s.launchAttentionMany_32(q, a)
+	case a.KVType == op.BF16 && a.HeadDim == 32 && int64(a.QPitch)%8 == 0:
+		s.launchAttentionMixed_32(q, a)
 	case a.KVType == op.BF16:
 		s.launchAttentionRowsBf16(q, a)
 	default:
@@ -14789,6 +14792,207 @@ func (s *Set) launchAttentionWideBeside_256(q op.Stream, a op.PagedAttention) {
 	}
 }
 
+// launchAttentionCluster_64_8: kernels/lib/cuda/attention_64.toml, order tiles.
+func (s *Set) launchAttentionCluster_64_8(q op.Stream, a op.PagedAttention) {
+	if g := (op.Grid{X: uint32(8 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[kernelAttentionCluster_64_8], g)
+	}
+}
+
+// launchAttentionCluster_64_4: kernels/lib/cuda/attention_64.toml, order tiles.
+func (s *Set) launchAttentionCluster_64_4(q op.Stream, a op.PagedAttention) {
+	if g := (op.Grid{X: uint32(4 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[kernelAttentionCluster_64_4], g)
+	}
+}
+
+// launchAttentionShares_64: kernels/lib/cuda/attention_64.toml, order shares.
+func (s *Set) launchAttentionShares_64(q op.Stream, a op.PagedAttention) {
+	b := argumentsPagedAttention{a, q.Scratch(1081344)}
+	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
+		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[kernelAttentionShares_64], g)
+	}
+}
+
+// launchAttentionFew_64_8: kernels/lib/cuda/attention_64.toml, order tiles.
+func (s *Set) launchAttentionFew_64_8(q op.Stream, a op.PagedAttention) {
+	b := argumentsPagedAttention{a, q.Scratch(int64(a.Rows) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 264)}
+	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
+		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[kernelAttentionFew_64_8], g)
+	}
+}
+
+// launchAttentionMany_64: kernels/lib/cuda/attention_64.toml, order tiles.
+func (s *Set) launchAttentionMany_64(q op.Stream, a op.PagedAttention) {
+	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + (max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1)) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[kernelAttentionMany_64], g)
+	}
+}
+
+// launchAttentionMixed_64: kernels/lib/cuda/attention_64.toml, order tiles.
+func (s *Set) launchAttentionMixed_64(q op.Stream, a op.PagedAttention) {
+	b := argumentsPagedAttention{a, q.Scratch(int64(a.Seqs) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 264)}
+	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
+		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[kernelAttentionMixed_64_0], g)
+	}
+	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + (max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1)) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[kernelAttentionMixed_64_1], g)
+	}
+}
+
+// launchAttentionCluster_128_8: kernels/lib/cuda/attention_128.toml, order tiles.
+func (s *Set) launchAttentionCluster_128_8(q op.Stream, a op.PagedAttention) {
+	if g := (op.Grid{X: uint32(8 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[kernelAttentionCluster_128_8], g)
+	}
+}
+
+// launchAttentionCluster_128_4: kernels/lib/cuda/attention_128.toml, order tiles.
+func (s *Set) launchAttentionCluster_128_4(q op.Stream, a op.PagedAttention) {
+	if g := (op.Grid{X: uint32(4 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[kernelAttentionCluster_128_4], g)
+	}
+}
+
+// launchAttentionShares_128: kernels/lib/cuda/attention_128.toml, order shares.
+func (s *Set) launchAttentionShares_128(q op.Stream, a op.PagedAttention) {
+	b := argumentsPagedAttention{a, q.Scratch(1622016)}
+	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
+		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[kernelAttentionShares_128], g)
+	}
+}
+
+// launchAttentionFew_128_8: kernels/lib/cuda/attention_128.toml, order tiles.
+func (s *Set) launchAttentionFew_128_8(q op.Stream, a op.PagedAttention) {
+	b := argumentsPagedAttention{a, q.Scratch(int64(a.Rows) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 520)}
+	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
+		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[kernelAttentionFew_128_8], g)
+	}
+}
+
+// launchAttentionShares_128_16: kernels/lib/cuda/attention_128.toml, order shares_16.
+func (s *Set) launchAttentionShares_128_16(q op.Stream, a op.PagedAttention) {
+	b := argumentsPagedAttention{a, q.Scratch(3244032)}
+	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
+		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[kernelAttentionShares_128_16], g)
+	}
+}
+
+// launchAttentionFew_128_16: kernels/lib/cuda/attention_128.toml, order tiles.
+func (s *Set) launchAttentionFew_128_16(q op.Stream, a op.PagedAttention) {
+	b := argumentsPagedAttention{a, q.Scratch(int64(a.Rows) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 520)}
+	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
+		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[kernelAttentionFew_128_16], g)
+	}
+}
+
+// launchAttentionMany_128: kernels/lib/cuda/attention_128.toml, order tiles.
+func (s *Set) launchAttentionMany_128(q op.Stream, a op.PagedAttention) {
+	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + (max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1)) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[kernelAttentionMany_128], g)
+	}
+}
+
+// launchAttentionMixed_128: kernels/lib/cuda/attention_128.toml, order tiles.
+func (s *Set) launchAttentionMixed_128(q op.Stream, a op.PagedAttention) {
+	b := argumentsPagedAttention{a, q.Scratch(int64(a.Seqs) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 520)}
+	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
+		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[kernelAttentionMixed_128_0], g)
+	}
+	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + (max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1)) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[kernelAttentionMixed_128_1], g)
+	}
+}
+
+// launchAttentionCluster_256_8: kernels/lib/cuda/attention_256.toml, order tiles.
+func (s *Set) launchAttentionCluster_256_8(q op.Stream, a op.PagedAttention) {
+	if g := (op.Grid{X: uint32(8 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[kernelAttentionCluster_256_8], g)
+	}
+}
+
+// launchAttentionCluster_256_4: kernels/lib/cuda/attention_256.toml, order tiles.
+func (s *Set) launchAttentionCluster_256_4(q op.Stream, a op.PagedAttention) {
+	if g := (op.Grid{X: uint32(4 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[kernelAttentionCluster_256_4], g)
+	}
+}
+
+// launchAttentionShares_256: kernels/lib/cuda/attention_256.toml, order shares.
+func (s *Set) launchAttentionShares_256(q op.Stream, a op.PagedAttention) {
+	b := argumentsPagedAttention{a, q.Scratch(2703360)}
+	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+63)/64)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
+		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[kernelAttentionShares_256], g)
+	}
+}
+
+// launchAttentionFew_256_8: kernels/lib/cuda/attention_256.toml, order tiles.
+func (s *Set) launchAttentionFew_256_8(q op.Stream, a op.PagedAttention) {
+	b := argumentsPagedAttention{a, q.Scratch(int64(a.Rows) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 63) / 64) * 1032)}
+	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+63)/64)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
+		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[kernelAttentionFew_256_8], g)
+	}
+}
+
+// launchAttentionShares_256_16: kernels/lib/cuda/attention_256.toml, order shares_16.
+func (s *Set) launchAttentionShares_256_16(q op.Stream, a op.PagedAttention) {
+	b := argumentsPagedAttention{a, q.Scratch(5406720)}
+	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+63)/64)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
+		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[kernelAttentionShares_256_16], g)
+	}
+}
+
+// launchAttentionFew_256_16: kernels/lib/cuda/attention_256.toml, order tiles.
+func (s *Set) launchAttentionFew_256_16(q op.Stream, a op.PagedAttention) {
+	b := argumentsPagedAttention{a, q.Scratch(int64(a.Rows) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 63) / 64) * 1032)}
+	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+63)/64)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
+		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[kernelAttentionFew_256_16], g)
+	}
+}
+
+// launchAttentionMany_256: kernels/lib/cuda/attention_256.toml, order tiles.
+func (s *Set) launchAttentionMany_256(q op.Stream, a op.PagedAttention) {
+	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + (max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1)) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[kernelAttentionMany_256], g)
+	}
+}
+
+// launchAttentionMixed_256: kernels/lib/cuda/attention_256.toml, order tiles.
+func (s *Set) launchAttentionMixed_256(q op.Stream, a op.PagedAttention) {
+	b := argumentsPagedAttention{a, q.Scratch(int64(a.Seqs) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 63) / 64) * 1032)}
+	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+63)/64)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
+		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[kernelAttentionMixed_256_0], g)
+	}
+	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + (max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1)) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[kernelAttentionMixed_256_1], g)
+	}
+}
+
 // launchAttentionFew_32_8: kernels/lib/cuda/attention.toml, order tiles.
 func (s *Set) launchAttentionFew_32_8(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Rows) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 136)}
@@ -14816,207 +15020,6 @@ func (s *Set) launchAttentionMixed_32(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + (max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1)) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelAttentionMixed_32_1], g)
-	}
-}
-
-// launchAttentionCluster_64_8: kernels/lib/cuda/attention.toml, order tiles.
-func (s *Set) launchAttentionCluster_64_8(q op.Stream, a op.PagedAttention) {
-	if g := (op.Grid{X: uint32(8 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[kernelAttentionCluster_64_8], g)
-	}
-}
-
-// launchAttentionCluster_64_4: kernels/lib/cuda/attention.toml, order tiles.
-func (s *Set) launchAttentionCluster_64_4(q op.Stream, a op.PagedAttention) {
-	if g := (op.Grid{X: uint32(4 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[kernelAttentionCluster_64_4], g)
-	}
-}
-
-// launchAttentionShares_64: kernels/lib/cuda/attention.toml, order shares.
-func (s *Set) launchAttentionShares_64(q op.Stream, a op.PagedAttention) {
-	b := argumentsPagedAttention{a, q.Scratch(1081344)}
-	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
-		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[kernelAttentionShares_64], g)
-	}
-}
-
-// launchAttentionFew_64_8: kernels/lib/cuda/attention.toml, order tiles.
-func (s *Set) launchAttentionFew_64_8(q op.Stream, a op.PagedAttention) {
-	b := argumentsPagedAttention{a, q.Scratch(int64(a.Rows) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 264)}
-	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
-		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[kernelAttentionFew_64_8], g)
-	}
-}
-
-// launchAttentionMany_64: kernels/lib/cuda/attention.toml, order tiles.
-func (s *Set) launchAttentionMany_64(q op.Stream, a op.PagedAttention) {
-	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + (max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1)) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[kernelAttentionMany_64], g)
-	}
-}
-
-// launchAttentionMixed_64: kernels/lib/cuda/attention.toml, order tiles.
-func (s *Set) launchAttentionMixed_64(q op.Stream, a op.PagedAttention) {
-	b := argumentsPagedAttention{a, q.Scratch(int64(a.Seqs) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 264)}
-	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
-		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[kernelAttentionMixed_64_0], g)
-	}
-	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + (max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1)) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[kernelAttentionMixed_64_1], g)
-	}
-}
-
-// launchAttentionCluster_128_8: kernels/lib/cuda/attention.toml, order tiles.
-func (s *Set) launchAttentionCluster_128_8(q op.Stream, a op.PagedAttention) {
-	if g := (op.Grid{X: uint32(8 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[kernelAttentionCluster_128_8], g)
-	}
-}
-
-// launchAttentionCluster_128_4: kernels/lib/cuda/attention.toml, order tiles.
-func (s *Set) launchAttentionCluster_128_4(q op.Stream, a op.PagedAttention) {
-	if g := (op.Grid{X: uint32(4 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[kernelAttentionCluster_128_4], g)
-	}
-}
-
-// launchAttentionShares_128: kernels/lib/cuda/attention.toml, order shares.
-func (s *Set) launchAttentionShares_128(q op.Stream, a op.PagedAttention) {
-	b := argumentsPagedAttention{a, q.Scratch(1622016)}
-	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
-		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[kernelAttentionShares_128], g)
-	}
-}
-
-// launchAttentionFew_128_8: kernels/lib/cuda/attention.toml, order tiles.
-func (s *Set) launchAttentionFew_128_8(q op.Stream, a op.PagedAttention) {
-	b := argumentsPagedAttention{a, q.Scratch(int64(a.Rows) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 520)}
-	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
-		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[kernelAttentionFew_128_8], g)
-	}
-}
-
-// launchAttentionShares_128_16: kernels/lib/cuda/attention.toml, order shares_16.
-func (s *Set) launchAttentionShares_128_16(q op.Stream, a op.PagedAttention) {
-	b := argumentsPagedAttention{a, q.Scratch(3244032)}
-	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
-		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[kernelAttentionShares_128_16], g)
-	}
-}
-
-// launchAttentionFew_128_16: kernels/lib/cuda/attention.toml, order tiles.
-func (s *Set) launchAttentionFew_128_16(q op.Stream, a op.PagedAttention) {
-	b := argumentsPagedAttention{a, q.Scratch(int64(a.Rows) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 520)}
-	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
-		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[kernelAttentionFew_128_16], g)
-	}
-}
-
-// launchAttentionMany_128: kernels/lib/cuda/attention.toml, order tiles.
-func (s *Set) launchAttentionMany_128(q op.Stream, a op.PagedAttention) {
-	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + (max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1)) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[kernelAttentionMany_128], g)
-	}
-}
-
-// launchAttentionMixed_128: kernels/lib/cuda/attention.toml, order tiles.
-func (s *Set) launchAttentionMixed_128(q op.Stream, a op.PagedAttention) {
-	b := argumentsPagedAttention{a, q.Scratch(int64(a.Seqs) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 520)}
-	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
-		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[kernelAttentionMixed_128_0], g)
-	}
-	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + (max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1)) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[kernelAttentionMixed_128_1], g)
-	}
-}
-
-// launchAttentionCluster_256_8: kernels/lib/cuda/attention.toml, order tiles.
-func (s *Set) launchAttentionCluster_256_8(q op.Stream, a op.PagedAttention) {
-	if g := (op.Grid{X: uint32(8 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[kernelAttentionCluster_256_8], g)
-	}
-}
-
-// launchAttentionCluster_256_4: kernels/lib/cuda/attention.toml, order tiles.
-func (s *Set) launchAttentionCluster_256_4(q op.Stream, a op.PagedAttention) {
-	if g := (op.Grid{X: uint32(4 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[kernelAttentionCluster_256_4], g)
-	}
-}
-
-// launchAttentionShares_256: kernels/lib/cuda/attention.toml, order shares.
-func (s *Set) launchAttentionShares_256(q op.Stream, a op.PagedAttention) {
-	b := argumentsPagedAttention{a, q.Scratch(2703360)}
-	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+63)/64)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
-		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[kernelAttentionShares_256], g)
-	}
-}
-
-// launchAttentionFew_256_8: kernels/lib/cuda/attention.toml, order tiles.
-func (s *Set) launchAttentionFew_256_8(q op.Stream, a op.PagedAttention) {
-	b := argumentsPagedAttention{a, q.Scratch(int64(a.Rows) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 63) / 64) * 1032)}
-	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+63)/64)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
-		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[kernelAttentionFew_256_8], g)
-	}
-}
-
-// launchAttentionShares_256_16: kernels/lib/cuda/attention.toml, order shares_16.
-func (s *Set) launchAttentionShares_256_16(q op.Stream, a op.PagedAttention) {
-	b := argumentsPagedAttention{a, q.Scratch(5406720)}
-	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+63)/64)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
-		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[kernelAttentionShares_256_16], g)
-	}
-}
-
-// launchAttentionFew_256_16: kernels/lib/cuda/attention.toml, order tiles.
-func (s *Set) launchAttentionFew_256_16(q op.Stream, a op.PagedAttention) {
-	b := argumentsPagedAttention{a, q.Scratch(int64(a.Rows) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 63) / 64) * 1032)}
-	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+63)/64)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
-		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[kernelAttentionFew_256_16], g)
-	}
-}
-
-// launchAttentionMany_256: kernels/lib/cuda/attention.toml, order tiles.
-func (s *Set) launchAttentionMany_256(q op.Stream, a op.PagedAttention) {
-	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + (max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1)) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[kernelAttentionMany_256], g)
-	}
-}
-
-// launchAttentionMixed_256: kernels/lib/cuda/attention.toml, order tiles.
-func (s *Set) launchAttentionMixed_256(q op.Stream, a op.PagedAttention) {
-	b := argumentsPagedAttention{a, q.Scratch(int64(a.Seqs) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 63) / 64) * 1032)}
-	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+63)/64)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
-		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[kernelAttentionMixed_256_0], g)
-	}
-	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + (max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1)) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[kernelAttentionMixed_256_1], g)
 	}
 }
 
@@ -15489,11 +15492,6 @@ func (s *Set) scratchPagedAttention(a op.PagedAttention) (most int64) {
 		most = max(most, 2703360,
 			5406720)
 	}
-	if a.HeadDim == 32 && a.KVType == op.BF16 && int64(a.QPitch)%8 == 0 {
-		most = max(most, min(int64(a.Rows), 2*int64(a.Seqs))*int64(a.Heads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*136,
-			min(int64(a.Rows)*int64(a.Heads), 4096)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*136,
-			int64(a.Seqs)*int64(a.Heads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*136)
-	}
 	if a.HeadDim == 64 && a.KVType == op.BF16 && int64(a.QPitch)%8 == 0 && s.has.exact {
 		most = max(most, min(int64(a.Rows), 2*int64(a.Seqs))*int64(a.Heads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*264,
 			min(int64(a.Rows)*int64(a.Heads), 4096)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*264,
@@ -15512,6 +15510,11 @@ func (s *Set) scratchPagedAttention(a op.PagedAttention) (most int64) {
 			min(int64(a.Rows), 2*int64(a.Seqs))*int64(a.Heads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+63)/64)*1032,
 			min(int64(a.Rows)*int64(a.Heads), 4096)*((int64(a.MaxBlocks)*int64(a.BlockSize)+63)/64)*1032,
 			int64(a.Seqs)*int64(a.Heads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+63)/64)*1032)
+	}
+	if a.HeadDim == 32 && a.KVType == op.BF16 && int64(a.QPitch)%8 == 0 {
+		most = max(most, min(int64(a.Rows), 2*int64(a.Seqs))*int64(a.Heads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*136,
+			min(int64(a.Rows)*int64(a.Heads), 4096)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*136,
+			int64(a.Seqs)*int64(a.Heads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*136)
 	}
 	return most
 }
