@@ -4911,7 +4911,7 @@ func (s *Set) launchDeltaNet_128_4(q op.Stream, a op.DeltaNet) {
 
 // launchDeltaNet_128Many: kernels/h200/recurrent.toml.
 func (s *Set) launchDeltaNet_128Many(q op.Stream, a op.DeltaNet) {
-	if g := (op.Grid{X: uint32(a.KeyHeads), Y: uint32(min(int64(a.Seqs), max(264/max(1, int64(a.KeyHeads)), (int64(a.Seqs)+63)/64))), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32(min(int64(a.Seqs)*int64(a.KeyHeads), max(132, (int64(a.Seqs)*int64(a.KeyHeads)+63)/64))), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.DeltaNet)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[kernelDeltaNet_128Many], g)
 	}
