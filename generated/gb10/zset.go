@@ -555,63 +555,63 @@ func (s *Set) ExpertDown(q op.Stream, a op.ExpertDown) {
 		}
 	case op.SchemeQ8_0:
 		switch {
-		case a.Rows == 1 && a.TopK <= 8 && int64(a.W.Cols)%8 == 0 && int64(a.TopK)*((int64(a.W.Cols)+63)/64*128+16) <= 24704:
+		case a.Rows == 1 && a.TopK <= 12 && int64(a.W.Cols)%8 == 0 && int64(a.TopK)*((int64(a.W.Cols)+63)/64*128+16) <= 24704:
 			s.launchExpertDownQ8_0Few(q, a)
-		case a.W.Count <= 256 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && int64(a.W.Cols)%8 == 0 && 8*((int64(a.W.Cols)+63)/64*128+16) <= 49664:
+		case a.W.Count <= 1024 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && int64(a.W.Cols)%8 == 0 && 8*((int64(a.W.Cols)+63)/64*128+16) <= 49664:
 			s.launchExpertDownQ8_0Tiles(q, a)
 		default:
 			s.launchExpertDownQ8_0(q, a)
 		}
 	case op.SchemeQ4_0:
 		switch {
-		case a.Rows == 1 && a.TopK <= 8 && int64(a.W.Cols)%8 == 0 && int64(a.TopK)*((int64(a.W.Cols)+63)/64*128+16) <= 24704:
+		case a.Rows == 1 && a.TopK <= 12 && int64(a.W.Cols)%8 == 0 && int64(a.TopK)*((int64(a.W.Cols)+63)/64*128+16) <= 24704:
 			s.launchExpertDownQ4_0Few(q, a)
-		case a.W.Count <= 256 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && int64(a.W.Cols)%8 == 0 && 8*((int64(a.W.Cols)+63)/64*128+16) <= 49664:
+		case a.W.Count <= 1024 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && int64(a.W.Cols)%8 == 0 && 8*((int64(a.W.Cols)+63)/64*128+16) <= 49664:
 			s.launchExpertDownQ4_0Tiles(q, a)
 		default:
 			s.launchExpertDownQ4_0(q, a)
 		}
 	case op.SchemeQ4_1:
 		switch {
-		case a.Rows == 1 && a.TopK <= 8 && int64(a.W.Cols)%8 == 0 && int64(a.TopK)*((int64(a.W.Cols)+63)/64*128+16) <= 24704:
+		case a.Rows == 1 && a.TopK <= 12 && int64(a.W.Cols)%8 == 0 && int64(a.TopK)*((int64(a.W.Cols)+63)/64*128+16) <= 24704:
 			s.launchExpertDownQ4_1Few(q, a)
-		case a.W.Count <= 256 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && int64(a.W.Cols)%8 == 0 && 8*((int64(a.W.Cols)+63)/64*128+16) <= 49664:
+		case a.W.Count <= 1024 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && int64(a.W.Cols)%8 == 0 && 8*((int64(a.W.Cols)+63)/64*128+16) <= 49664:
 			s.launchExpertDownQ4_1Tiles(q, a)
 		default:
 			s.launchExpertDownQ4_1(q, a)
 		}
 	case op.SchemeF8:
 		switch {
-		case a.Rows == 1 && a.TopK <= 8 && int64(a.W.Cols)%8 == 0 && int64(a.TopK)*((int64(a.W.Cols)+63)/64*128+16) <= 24704:
+		case a.Rows == 1 && a.TopK <= 12 && int64(a.W.Cols)%8 == 0 && int64(a.TopK)*((int64(a.W.Cols)+63)/64*128+16) <= 24704:
 			s.launchExpertDownF8Few(q, a)
-		case a.W.Count <= 256 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && int64(a.W.Cols)%8 == 0 && 8*((int64(a.W.Cols)+63)/64*128+16) <= 49664:
+		case a.W.Count <= 1024 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && int64(a.W.Cols)%8 == 0 && 8*((int64(a.W.Cols)+63)/64*128+16) <= 49664:
 			s.launchExpertDownF8Tiles(q, a)
 		default:
 			s.launchExpertDownF8(q, a)
 		}
 	case op.SchemeF8Block:
 		switch {
-		case a.Rows == 1 && a.TopK <= 8 && int64(a.W.Cols)%8 == 0 && int64(a.TopK)*((int64(a.W.Cols)+63)/64*128+16) <= 24704:
+		case a.Rows == 1 && a.TopK <= 12 && int64(a.W.Cols)%8 == 0 && int64(a.TopK)*((int64(a.W.Cols)+63)/64*128+16) <= 24704:
 			s.launchExpertDownF8blockFew(q, a)
-		case a.W.Count <= 256 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && int64(a.W.Cols)%8 == 0 && 8*((int64(a.W.Cols)+63)/64*128+16) <= 49664:
+		case a.W.Count <= 1024 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && int64(a.W.Cols)%8 == 0 && 8*((int64(a.W.Cols)+63)/64*128+16) <= 49664:
 			s.launchExpertDownF8blockTiles(q, a)
 		default:
 			s.launchExpertDownF8block(q, a)
 		}
 	case op.SchemeNVFP4:
 		switch {
-		case a.Rows == 1 && a.TopK <= 8 && int64(a.W.Cols)%8 == 0 && int64(a.TopK)*((int64(a.W.Cols)+63)/64*128+16) <= 24704:
+		case a.Rows == 1 && a.TopK <= 12 && int64(a.W.Cols)%8 == 0 && int64(a.TopK)*((int64(a.W.Cols)+63)/64*128+16) <= 24704:
 			s.launchExpertDownNvfp4Few(q, a)
-		case a.W.Count <= 256 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && int64(a.W.Cols)%8 == 0 && 8*((int64(a.W.Cols)+63)/64*128+16) <= 49664:
+		case a.W.Count <= 1024 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && int64(a.W.Cols)%8 == 0 && 8*((int64(a.W.Cols)+63)/64*128+16) <= 49664:
 			s.launchExpertDownNvfp4Tiles(q, a)
 		default:
 			s.launchExpertDownNvfp4(q, a)
 		}
 	case op.SchemeQ6_K:
 		switch {
-		case a.Rows == 1 && a.TopK <= 8 && int64(a.W.Cols)%8 == 0 && int64(a.TopK)*((int64(a.W.Cols)+63)/64*128+16) <= 24704:
+		case a.Rows == 1 && a.TopK <= 12 && int64(a.W.Cols)%8 == 0 && int64(a.TopK)*((int64(a.W.Cols)+63)/64*128+16) <= 24704:
 			s.launchExpertDownQ6KFew(q, a)
-		case a.W.Count <= 256 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && int64(a.W.Cols)%8 == 0 && 8*((int64(a.W.Cols)+63)/64*128+16) <= 49664:
+		case a.W.Count <= 1024 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && int64(a.W.Cols)%8 == 0 && 8*((int64(a.W.Cols)+63)/64*128+16) <= 49664:
 			s.launchExpertDownQ6KTiles(q, a)
 		default:
 			s.launchExpertDownQ6K(q, a)
@@ -644,63 +644,63 @@ func (s *Set) ExpertUp(q op.Stream, a op.ExpertUp) {
 		}
 	case op.SchemeQ8_0:
 		switch {
-		case a.Rows == 1 && a.TopK <= 8 && int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 4096:
+		case a.Rows == 1 && a.TopK <= 12 && int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 4096:
 			s.launchExpertUpQ8_0Few(q, a)
-		case a.W.Count <= 256 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && 8*((int64(a.W.Cols)+63)/64*128+16) <= 32896:
+		case a.W.Count <= 1024 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && 8*((int64(a.W.Cols)+63)/64*128+16) <= 32896:
 			s.launchExpertUpQ8_0Tiles(q, a)
 		default:
 			s.launchExpertUpQ8_0(q, a)
 		}
 	case op.SchemeQ4_0:
 		switch {
-		case a.Rows == 1 && a.TopK <= 8 && int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 4096:
+		case a.Rows == 1 && a.TopK <= 12 && int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 4096:
 			s.launchExpertUpQ4_0Few(q, a)
-		case a.W.Count <= 256 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && 8*((int64(a.W.Cols)+63)/64*128+16) <= 32896:
+		case a.W.Count <= 1024 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && 8*((int64(a.W.Cols)+63)/64*128+16) <= 32896:
 			s.launchExpertUpQ4_0Tiles(q, a)
 		default:
 			s.launchExpertUpQ4_0(q, a)
 		}
 	case op.SchemeQ4_1:
 		switch {
-		case a.Rows == 1 && a.TopK <= 8 && int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 4096:
+		case a.Rows == 1 && a.TopK <= 12 && int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 4096:
 			s.launchExpertUpQ4_1Few(q, a)
-		case a.W.Count <= 256 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && 8*((int64(a.W.Cols)+63)/64*128+16) <= 32896:
+		case a.W.Count <= 1024 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && 8*((int64(a.W.Cols)+63)/64*128+16) <= 32896:
 			s.launchExpertUpQ4_1Tiles(q, a)
 		default:
 			s.launchExpertUpQ4_1(q, a)
 		}
 	case op.SchemeF8:
 		switch {
-		case a.Rows == 1 && a.TopK <= 8 && int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 4096:
+		case a.Rows == 1 && a.TopK <= 12 && int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 4096:
 			s.launchExpertUpF8Few(q, a)
-		case a.W.Count <= 256 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && 8*((int64(a.W.Cols)+63)/64*128+16) <= 32896:
+		case a.W.Count <= 1024 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && 8*((int64(a.W.Cols)+63)/64*128+16) <= 32896:
 			s.launchExpertUpF8Tiles(q, a)
 		default:
 			s.launchExpertUpF8(q, a)
 		}
 	case op.SchemeF8Block:
 		switch {
-		case a.Rows == 1 && a.TopK <= 8 && int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 4096:
+		case a.Rows == 1 && a.TopK <= 12 && int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 4096:
 			s.launchExpertUpF8blockFew(q, a)
-		case a.W.Count <= 256 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && 8*((int64(a.W.Cols)+63)/64*128+16) <= 32896:
+		case a.W.Count <= 1024 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && 8*((int64(a.W.Cols)+63)/64*128+16) <= 32896:
 			s.launchExpertUpF8blockTiles(q, a)
 		default:
 			s.launchExpertUpF8block(q, a)
 		}
 	case op.SchemeNVFP4:
 		switch {
-		case a.Rows == 1 && a.TopK <= 8 && int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 4096:
+		case a.Rows == 1 && a.TopK <= 12 && int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 4096:
 			s.launchExpertUpNvfp4Few(q, a)
-		case a.W.Count <= 256 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && 8*((int64(a.W.Cols)+63)/64*128+16) <= 32896:
+		case a.W.Count <= 1024 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && 8*((int64(a.W.Cols)+63)/64*128+16) <= 32896:
 			s.launchExpertUpNvfp4Tiles(q, a)
 		default:
 			s.launchExpertUpNvfp4(q, a)
 		}
 	case op.SchemeQ6_K:
 		switch {
-		case a.Rows == 1 && a.TopK <= 8 && int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 4096:
+		case a.Rows == 1 && a.TopK <= 12 && int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 4096:
 			s.launchExpertUpQ6KFew(q, a)
-		case a.W.Count <= 256 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && 8*((int64(a.W.Cols)+63)/64*128+16) <= 32896:
+		case a.W.Count <= 1024 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && 8*((int64(a.W.Cols)+63)/64*128+16) <= 32896:
 			s.launchExpertUpQ6KTiles(q, a)
 		default:
 			s.launchExpertUpQ6K(q, a)

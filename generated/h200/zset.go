@@ -253,6 +253,7 @@ var Kernels = [...]bundle.Kernel{
 	{Name: "atlas_expert_up_bf16_wide_128", MostBlocks: 132},
 	{Name: "atlas_expert_up_bf16_wide_64", MostBlocks: 132},
 	{Name: "atlas_expert_up_bf16_few_1"},
+	{Name: "atlas_expert_up_bf16_few_1_wide"},
 	{Name: "atlas_expert_up_bf16_tiles"},
 	{Name: "atlas_expert_up_bf16_8"},
 	{Name: "atlas_expert_up_bf16_32"},
@@ -261,6 +262,7 @@ var Kernels = [...]bundle.Kernel{
 	{Name: "atlas_expert_up_q8_0_wide_128", MostBlocks: 132},
 	{Name: "atlas_expert_up_q8_0_wide_64", MostBlocks: 132},
 	{Name: "atlas_expert_up_q8_0_few_1"},
+	{Name: "atlas_expert_up_q8_0_few_1_wide"},
 	{Name: "atlas_expert_up_q8_0_tiles"},
 	{Name: "atlas_expert_up_q8_0_8"},
 	{Name: "atlas_expert_up_q8_0_32"},
@@ -269,6 +271,7 @@ var Kernels = [...]bundle.Kernel{
 	{Name: "atlas_expert_up_q4_0_wide_128", MostBlocks: 132},
 	{Name: "atlas_expert_up_q4_0_wide_64", MostBlocks: 132},
 	{Name: "atlas_expert_up_q4_0_few_1"},
+	{Name: "atlas_expert_up_q4_0_few_1_wide"},
 	{Name: "atlas_expert_up_q4_0_tiles"},
 	{Name: "atlas_expert_up_q4_0_8"},
 	{Name: "atlas_expert_up_q4_0_32"},
@@ -277,6 +280,7 @@ var Kernels = [...]bundle.Kernel{
 	{Name: "atlas_expert_up_q4_1_wide_128", MostBlocks: 132},
 	{Name: "atlas_expert_up_q4_1_wide_64", MostBlocks: 132},
 	{Name: "atlas_expert_up_q4_1_few_1"},
+	{Name: "atlas_expert_up_q4_1_few_1_wide"},
 	{Name: "atlas_expert_up_q4_1_tiles"},
 	{Name: "atlas_expert_up_q4_1_8"},
 	{Name: "atlas_expert_up_q4_1_32"},
@@ -285,6 +289,7 @@ var Kernels = [...]bundle.Kernel{
 	{Name: "atlas_expert_up_f8_wide_128", MostBlocks: 132},
 	{Name: "atlas_expert_up_f8_wide_64", MostBlocks: 132},
 	{Name: "atlas_expert_up_f8_few_1"},
+	{Name: "atlas_expert_up_f8_few_1_wide"},
 	{Name: "atlas_expert_up_f8_tiles"},
 	{Name: "atlas_expert_up_f8_8"},
 	{Name: "atlas_expert_up_f8_32"},
@@ -296,6 +301,7 @@ var Kernels = [...]bundle.Kernel{
 	{Name: "atlas_expert_up_f8block_e4m3_64_1", Rounds: "e4m3x128", MostBlocks: 132},
 	{Name: "atlas_expert_up_f8block_wide", MostBlocks: 132},
 	{Name: "atlas_expert_up_f8block_few_1"},
+	{Name: "atlas_expert_up_f8block_few_1_wide"},
 	{Name: "atlas_expert_up_f8block_few_4"},
 	{Name: "atlas_expert_up_f8block_tiles_many"},
 	{Name: "atlas_expert_up_f8block_tiles"},
@@ -307,6 +313,7 @@ var Kernels = [...]bundle.Kernel{
 	{Name: "atlas_expert_up_nvfp4_wide_64", MostBlocks: 132},
 	{Name: "atlas_expert_up_nvfp4_spread_4"},
 	{Name: "atlas_expert_up_nvfp4_few_1"},
+	{Name: "atlas_expert_up_nvfp4_few_1_wide"},
 	{Name: "atlas_expert_up_nvfp4_tiles"},
 	{Name: "atlas_expert_up_nvfp4_8"},
 	{Name: "atlas_expert_up_nvfp4_32"},
@@ -315,6 +322,7 @@ var Kernels = [...]bundle.Kernel{
 	{Name: "atlas_expert_up_q6_k_wide_128", MostBlocks: 132},
 	{Name: "atlas_expert_up_q6_k_wide_64", MostBlocks: 132},
 	{Name: "atlas_expert_up_q6_k_few_1"},
+	{Name: "atlas_expert_up_q6_k_few_1_wide"},
 	{Name: "atlas_expert_up_q6_k_tiles"},
 	{Name: "atlas_expert_up_q6_k_8"},
 	{Name: "atlas_expert_up_q6_k_32"},
@@ -1329,6 +1337,7 @@ const (
 	kernelExpertUpBf16Wide_128
 	kernelExpertUpBf16Wide_64
 	kernelExpertUpBf16Few_1
+	kernelExpertUpBf16Few_1Wide
 	kernelExpertUpBf16Tiles
 	kernelExpertUpBf16_8
 	kernelExpertUpBf16_32
@@ -1337,6 +1346,7 @@ const (
 	kernelExpertUpQ8_0Wide_128
 	kernelExpertUpQ8_0Wide_64
 	kernelExpertUpQ8_0Few_1
+	kernelExpertUpQ8_0Few_1Wide
 	kernelExpertUpQ8_0Tiles
 	kernelExpertUpQ8_0_8
 	kernelExpertUpQ8_0_32
@@ -1345,6 +1355,7 @@ const (
 	kernelExpertUpQ4_0Wide_128
 	kernelExpertUpQ4_0Wide_64
 	kernelExpertUpQ4_0Few_1
+	kernelExpertUpQ4_0Few_1Wide
 	kernelExpertUpQ4_0Tiles
 	kernelExpertUpQ4_0_8
 	kernelExpertUpQ4_0_32
@@ -1353,6 +1364,7 @@ const (
 	kernelExpertUpQ4_1Wide_128
 	kernelExpertUpQ4_1Wide_64
 	kernelExpertUpQ4_1Few_1
+	kernelExpertUpQ4_1Few_1Wide
 	kernelExpertUpQ4_1Tiles
 	kernelExpertUpQ4_1_8
 	kernelExpertUpQ4_1_32
@@ -1361,6 +1373,7 @@ const (
 	kernelExpertUpF8Wide_128
 	kernelExpertUpF8Wide_64
 	kernelExpertUpF8Few_1
+	kernelExpertUpF8Few_1Wide
 	kernelExpertUpF8Tiles
 	kernelExpertUpF8_8
 	kernelExpertUpF8_32
@@ -1372,6 +1385,7 @@ const (
 	kernelExpertUpF8blockE4m3_64_1
 	kernelExpertUpF8blockWide
 	kernelExpertUpF8blockFew_1
+	kernelExpertUpF8blockFew_1Wide
 	kernelExpertUpF8blockFew_4
 	kernelExpertUpF8blockTilesMany
 	kernelExpertUpF8blockTiles
@@ -1383,6 +1397,7 @@ const (
 	kernelExpertUpNvfp4Wide_64
 	kernelExpertUpNvfp4Spread_4
 	kernelExpertUpNvfp4Few_1
+	kernelExpertUpNvfp4Few_1Wide
 	kernelExpertUpNvfp4Tiles
 	kernelExpertUpNvfp4_8
 	kernelExpertUpNvfp4_32
@@ -1391,6 +1406,7 @@ const (
 	kernelExpertUpQ6KWide_128
 	kernelExpertUpQ6KWide_64
 	kernelExpertUpQ6KFew_1
+	kernelExpertUpQ6KFew_1Wide
 	kernelExpertUpQ6KTiles
 	kernelExpertUpQ6K_8
 	kernelExpertUpQ6K_32
@@ -2291,9 +2307,9 @@ func (s *Set) ExpertDown(q op.Stream, a op.ExpertDown) {
 			s.launchExpertDownBf16Wide_64(q, a)
 		case a.Rows == 1 && a.TopK <= 8 && int64(a.W.Cols)%8 == 0 && int64(a.TopK)*((int64(a.W.Cols)+63)/64*128) <= 12288:
 			s.launchExpertDownBf16One(q, a)
-		case a.Rows <= 4 && a.TopK <= 8 && int64(a.W.Cols)%8 == 0 && int64(a.Rows)*int64(a.TopK)*((int64(a.W.Cols)+63)/64*128+16) <= 49664:
+		case a.Rows <= 4 && int64(a.Rows)*int64(a.TopK) <= 32 && int64(a.W.Cols)%8 == 0 && int64(a.Rows)*int64(a.TopK)*((int64(a.W.Cols)+63)/64*128+16) <= 49664:
 			s.launchExpertDownBf16Few_4(q, a)
-		case int64(a.W.Cols)%8 == 0 && a.W.Count <= 512 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && (s.has.exact || int64(a.Rows)*int64(a.TopK) < 6*int64(a.W.Count)) && 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792:
+		case int64(a.W.Cols)%8 == 0 && a.W.Count <= 1024 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && (s.has.exact || int64(a.Rows)*int64(a.TopK) < 6*int64(a.W.Count)) && 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792:
 			s.launchExpertDownBf16Tiles(q, a)
 		case int64(a.Rows)*int64(a.TopK) <= 4*int64(a.W.Count) && min(int64(a.Rows)*int64(a.TopK), 4096)*4+min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/8)*12+128 <= 77568:
 			s.launchExpertDownBf16_8(q, a)
@@ -2310,9 +2326,9 @@ func (s *Set) ExpertDown(q op.Stream, a op.ExpertDown) {
 			s.launchExpertDownQ8_0Wide_64(q, a)
 		case a.Rows == 1 && a.TopK <= 8 && int64(a.W.Cols)%8 == 0 && int64(a.TopK)*((int64(a.W.Cols)+63)/64*128) <= 12288:
 			s.launchExpertDownQ8_0One(q, a)
-		case a.Rows <= 4 && a.TopK <= 8 && int64(a.W.Cols)%8 == 0 && int64(a.Rows)*int64(a.TopK)*((int64(a.W.Cols)+63)/64*128+16) <= 49664:
+		case a.Rows <= 4 && int64(a.Rows)*int64(a.TopK) <= 32 && int64(a.W.Cols)%8 == 0 && int64(a.Rows)*int64(a.TopK)*((int64(a.W.Cols)+63)/64*128+16) <= 49664:
 			s.launchExpertDownQ8_0Few_4(q, a)
-		case int64(a.W.Cols)%8 == 0 && a.W.Count <= 512 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792:
+		case int64(a.W.Cols)%8 == 0 && a.W.Count <= 1024 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792:
 			s.launchExpertDownQ8_0Tiles(q, a)
 		case int64(a.Rows)*int64(a.TopK) <= 4*int64(a.W.Count) && min(int64(a.Rows)*int64(a.TopK), 4096)*4+min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/8)*12+128 <= 6912:
 			s.launchExpertDownQ8_0_8(q, a)
@@ -2329,9 +2345,9 @@ func (s *Set) ExpertDown(q op.Stream, a op.ExpertDown) {
 			s.launchExpertDownQ4_0Wide_64(q, a)
 		case a.Rows == 1 && a.TopK <= 8 && int64(a.W.Cols)%8 == 0 && int64(a.TopK)*((int64(a.W.Cols)+63)/64*128) <= 12288:
 			s.launchExpertDownQ4_0One(q, a)
-		case a.Rows <= 4 && a.TopK <= 8 && int64(a.W.Cols)%8 == 0 && int64(a.Rows)*int64(a.TopK)*((int64(a.W.Cols)+63)/64*128+16) <= 49664:
+		case a.Rows <= 4 && int64(a.Rows)*int64(a.TopK) <= 32 && int64(a.W.Cols)%8 == 0 && int64(a.Rows)*int64(a.TopK)*((int64(a.W.Cols)+63)/64*128+16) <= 49664:
 			s.launchExpertDownQ4_0Few_4(q, a)
-		case int64(a.W.Cols)%8 == 0 && a.W.Count <= 512 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792:
+		case int64(a.W.Cols)%8 == 0 && a.W.Count <= 1024 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792:
 			s.launchExpertDownQ4_0Tiles(q, a)
 		case int64(a.Rows)*int64(a.TopK) <= 4*int64(a.W.Count) && min(int64(a.Rows)*int64(a.TopK), 4096)*4+min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/8)*12+128 <= 9984:
 			s.launchExpertDownQ4_0_8(q, a)
@@ -2348,9 +2364,9 @@ func (s *Set) ExpertDown(q op.Stream, a op.ExpertDown) {
 			s.launchExpertDownQ4_1Wide_64(q, a)
 		case a.Rows == 1 && a.TopK <= 8 && int64(a.W.Cols)%8 == 0 && int64(a.TopK)*((int64(a.W.Cols)+63)/64*128) <= 12288:
 			s.launchExpertDownQ4_1One(q, a)
-		case a.Rows <= 4 && a.TopK <= 8 && int64(a.W.Cols)%8 == 0 && int64(a.Rows)*int64(a.TopK)*((int64(a.W.Cols)+63)/64*128+16) <= 49664:
+		case a.Rows <= 4 && int64(a.Rows)*int64(a.TopK) <= 32 && int64(a.W.Cols)%8 == 0 && int64(a.Rows)*int64(a.TopK)*((int64(a.W.Cols)+63)/64*128+16) <= 49664:
 			s.launchExpertDownQ4_1Few_4(q, a)
-		case int64(a.W.Cols)%8 == 0 && a.W.Count <= 512 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792:
+		case int64(a.W.Cols)%8 == 0 && a.W.Count <= 1024 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792:
 			s.launchExpertDownQ4_1Tiles(q, a)
 		case int64(a.Rows)*int64(a.TopK) <= 4*int64(a.W.Count) && min(int64(a.Rows)*int64(a.TopK), 4096)*4+min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/8)*12+128 <= 1792:
 			s.launchExpertDownQ4_1_8(q, a)
@@ -2367,9 +2383,9 @@ func (s *Set) ExpertDown(q op.Stream, a op.ExpertDown) {
 			s.launchExpertDownF8Wide_64(q, a)
 		case a.Rows == 1 && a.TopK <= 8 && int64(a.W.Cols)%8 == 0 && int64(a.TopK)*((int64(a.W.Cols)+63)/64*128) <= 12288:
 			s.launchExpertDownF8One(q, a)
-		case a.Rows <= 4 && a.TopK <= 8 && int64(a.W.Cols)%8 == 0 && int64(a.Rows)*int64(a.TopK)*((int64(a.W.Cols)+63)/64*128+16) <= 49664:
+		case a.Rows <= 4 && int64(a.Rows)*int64(a.TopK) <= 32 && int64(a.W.Cols)%8 == 0 && int64(a.Rows)*int64(a.TopK)*((int64(a.W.Cols)+63)/64*128+16) <= 49664:
 			s.launchExpertDownF8Few_4(q, a)
-		case int64(a.W.Cols)%8 == 0 && a.W.Count <= 512 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792:
+		case int64(a.W.Cols)%8 == 0 && a.W.Count <= 1024 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792:
 			s.launchExpertDownF8Tiles(q, a)
 		case int64(a.Rows)*int64(a.TopK) <= 4*int64(a.W.Count) && min(int64(a.Rows)*int64(a.TopK), 4096)*4+min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/8)*12+128 <= 9984:
 			s.launchExpertDownF8_8(q, a)
@@ -2394,7 +2410,7 @@ func (s *Set) ExpertDown(q op.Stream, a op.ExpertDown) {
 			s.launchExpertDownF8blockOne(q, a)
 		case a.Rows == 1 && a.TopK <= 12 && int64(a.W.Cols)%8 == 0 && int64(a.TopK)*((int64(a.W.Cols)+63)/64*128) <= 24576:
 			s.launchExpertDownF8blockOneOf_12(q, a)
-		case int64(a.W.Cols)%8 == 0 && a.W.Count <= 512 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792:
+		case int64(a.W.Cols)%8 == 0 && a.W.Count <= 1024 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792:
 			s.launchExpertDownF8blockTiles(q, a)
 		case int64(a.Rows)*int64(a.TopK) <= 4*int64(a.W.Count) && min(int64(a.Rows)*int64(a.TopK), 4096)*4+min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/8)*12+128 <= 9984:
 			s.launchExpertDownF8block_8(q, a)
@@ -2417,9 +2433,9 @@ func (s *Set) ExpertDown(q op.Stream, a op.ExpertDown) {
 			s.launchExpertDownNvfp4One(q, a)
 		case a.Rows == 1 && a.TopK <= 12 && int64(a.W.Cols)%8 == 0 && int64(a.TopK)*((int64(a.W.Cols)+63)/64*128) <= 24576:
 			s.launchExpertDownNvfp4OneOf_12(q, a)
-		case a.Rows <= 4 && a.TopK <= 8 && int64(a.W.Cols)%8 == 0 && int64(a.Rows)*int64(a.TopK)*((int64(a.W.Cols)+63)/64*128+16) <= 49664:
+		case a.Rows <= 4 && int64(a.Rows)*int64(a.TopK) <= 32 && int64(a.W.Cols)%8 == 0 && int64(a.Rows)*int64(a.TopK)*((int64(a.W.Cols)+63)/64*128+16) <= 49664:
 			s.launchExpertDownNvfp4Few_4(q, a)
-		case int64(a.W.Cols)%8 == 0 && a.W.Count <= 512 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792:
+		case int64(a.W.Cols)%8 == 0 && a.W.Count <= 1024 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792:
 			s.launchExpertDownNvfp4Tiles(q, a)
 		case int64(a.Rows)*int64(a.TopK) <= 4*int64(a.W.Count) && min(int64(a.Rows)*int64(a.TopK), 4096)*4+min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/8)*12+128 <= 9984:
 			s.launchExpertDownNvfp4_8(q, a)
@@ -2436,9 +2452,9 @@ func (s *Set) ExpertDown(q op.Stream, a op.ExpertDown) {
 			s.launchExpertDownQ6KWide_64(q, a)
 		case a.Rows == 1 && a.TopK <= 8 && int64(a.W.Cols)%8 == 0 && int64(a.TopK)*((int64(a.W.Cols)+63)/64*128) <= 12288:
 			s.launchExpertDownQ6KOne(q, a)
-		case a.Rows <= 4 && a.TopK <= 8 && int64(a.W.Cols)%8 == 0 && int64(a.Rows)*int64(a.TopK)*((int64(a.W.Cols)+63)/64*128+16) <= 49664:
+		case a.Rows <= 4 && int64(a.Rows)*int64(a.TopK) <= 32 && int64(a.W.Cols)%8 == 0 && int64(a.Rows)*int64(a.TopK)*((int64(a.W.Cols)+63)/64*128+16) <= 49664:
 			s.launchExpertDownQ6KFew_4(q, a)
-		case int64(a.W.Cols)%8 == 0 && a.W.Count <= 512 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792:
+		case int64(a.W.Cols)%8 == 0 && a.W.Count <= 1024 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792:
 			s.launchExpertDownQ6KTiles(q, a)
 		case int64(a.Rows)*int64(a.TopK) <= 4*int64(a.W.Count) && min(int64(a.Rows)*int64(a.TopK), 4096)*4+min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/8)*12+128 <= 100096:
 			s.launchExpertDownQ6K_8(q, a)
@@ -2466,9 +2482,9 @@ func (s *Set) ExpertDownAdd(q op.Stream, a op.ExpertDownAdd) bool {
 			s.launchExpertDownBf16Tiles_16Add(q, a)
 		case a.Rows == 1 && a.TopK <= 8 && int64(a.W.Cols)%8 == 0 && int64(a.TopK)*((int64(a.W.Cols)+63)/64*128) <= 12288:
 			s.launchExpertDownBf16OneAdd(q, a)
-		case a.Rows <= 4 && a.TopK <= 8 && int64(a.W.Cols)%8 == 0 && int64(a.Rows)*int64(a.TopK)*((int64(a.W.Cols)+63)/64*128+16) <= 49664:
+		case a.Rows <= 4 && int64(a.Rows)*int64(a.TopK) <= 32 && int64(a.W.Cols)%8 == 0 && int64(a.Rows)*int64(a.TopK)*((int64(a.W.Cols)+63)/64*128+16) <= 49664:
 			s.launchExpertDownBf16Few_4Add(q, a)
-		case int64(a.W.Cols)%8 == 0 && a.W.Count <= 512 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && (s.has.exact || int64(a.Rows)*int64(a.TopK) < 6*int64(a.W.Count)) && 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792:
+		case int64(a.W.Cols)%8 == 0 && a.W.Count <= 1024 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && (s.has.exact || int64(a.Rows)*int64(a.TopK) < 6*int64(a.W.Count)) && 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792:
 			s.launchExpertDownBf16TilesAdd(q, a)
 		default:
 			return false
@@ -2479,9 +2495,9 @@ func (s *Set) ExpertDownAdd(q op.Stream, a op.ExpertDownAdd) bool {
 			s.launchExpertDownQ8_0Tiles_16Add(q, a)
 		case a.Rows == 1 && a.TopK <= 8 && int64(a.W.Cols)%8 == 0 && int64(a.TopK)*((int64(a.W.Cols)+63)/64*128) <= 12288:
 			s.launchExpertDownQ8_0OneAdd(q, a)
-		case a.Rows <= 4 && a.TopK <= 8 && int64(a.W.Cols)%8 == 0 && int64(a.Rows)*int64(a.TopK)*((int64(a.W.Cols)+63)/64*128+16) <= 49664:
+		case a.Rows <= 4 && int64(a.Rows)*int64(a.TopK) <= 32 && int64(a.W.Cols)%8 == 0 && int64(a.Rows)*int64(a.TopK)*((int64(a.W.Cols)+63)/64*128+16) <= 49664:
 			s.launchExpertDownQ8_0Few_4Add(q, a)
-		case int64(a.W.Cols)%8 == 0 && a.W.Count <= 512 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792:
+		case int64(a.W.Cols)%8 == 0 && a.W.Count <= 1024 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792:
 			s.launchExpertDownQ8_0TilesAdd(q, a)
 		default:
 			return false
@@ -2492,9 +2508,9 @@ func (s *Set) ExpertDownAdd(q op.Stream, a op.ExpertDownAdd) bool {
 			s.launchExpertDownQ4_0Tiles_16Add(q, a)
 		case a.Rows == 1 && a.TopK <= 8 && int64(a.W.Cols)%8 == 0 && int64(a.TopK)*((int64(a.W.Cols)+63)/64*128) <= 12288:
 			s.launchExpertDownQ4_0OneAdd(q, a)
-		case a.Rows <= 4 && a.TopK <= 8 && int64(a.W.Cols)%8 == 0 && int64(a.Rows)*int64(a.TopK)*((int64(a.W.Cols)+63)/64*128+16) <= 49664:
+		case a.Rows <= 4 && int64(a.Rows)*int64(a.TopK) <= 32 && int64(a.W.Cols)%8 == 0 && int64(a.Rows)*int64(a.TopK)*((int64(a.W.Cols)+63)/64*128+16) <= 49664:
 			s.launchExpertDownQ4_0Few_4Add(q, a)
-		case int64(a.W.Cols)%8 == 0 && a.W.Count <= 512 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792:
+		case int64(a.W.Cols)%8 == 0 && a.W.Count <= 1024 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792:
 			s.launchExpertDownQ4_0TilesAdd(q, a)
 		default:
 			return false
@@ -2505,9 +2521,9 @@ func (s *Set) ExpertDownAdd(q op.Stream, a op.ExpertDownAdd) bool {
 			s.launchExpertDownQ4_1Tiles_16Add(q, a)
 		case a.Rows == 1 && a.TopK <= 8 && int64(a.W.Cols)%8 == 0 && int64(a.TopK)*((int64(a.W.Cols)+63)/64*128) <= 12288:
 			s.launchExpertDownQ4_1OneAdd(q, a)
-		case a.Rows <= 4 && a.TopK <= 8 && int64(a.W.Cols)%8 == 0 && int64(a.Rows)*int64(a.TopK)*((int64(a.W.Cols)+63)/64*128+16) <= 49664:
+		case a.Rows <= 4 && int64(a.Rows)*int64(a.TopK) <= 32 && int64(a.W.Cols)%8 == 0 && int64(a.Rows)*int64(a.TopK)*((int64(a.W.Cols)+63)/64*128+16) <= 49664:
 			s.launchExpertDownQ4_1Few_4Add(q, a)
-		case int64(a.W.Cols)%8 == 0 && a.W.Count <= 512 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792:
+		case int64(a.W.Cols)%8 == 0 && a.W.Count <= 1024 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792:
 			s.launchExpertDownQ4_1TilesAdd(q, a)
 		default:
 			return false
@@ -2518,9 +2534,9 @@ func (s *Set) ExpertDownAdd(q op.Stream, a op.ExpertDownAdd) bool {
 			s.launchExpertDownF8Tiles_16Add(q, a)
 		case a.Rows == 1 && a.TopK <= 8 && int64(a.W.Cols)%8 == 0 && int64(a.TopK)*((int64(a.W.Cols)+63)/64*128) <= 12288:
 			s.launchExpertDownF8OneAdd(q, a)
-		case a.Rows <= 4 && a.TopK <= 8 && int64(a.W.Cols)%8 == 0 && int64(a.Rows)*int64(a.TopK)*((int64(a.W.Cols)+63)/64*128+16) <= 49664:
+		case a.Rows <= 4 && int64(a.Rows)*int64(a.TopK) <= 32 && int64(a.W.Cols)%8 == 0 && int64(a.Rows)*int64(a.TopK)*((int64(a.W.Cols)+63)/64*128+16) <= 49664:
 			s.launchExpertDownF8Few_4Add(q, a)
-		case int64(a.W.Cols)%8 == 0 && a.W.Count <= 512 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792:
+		case int64(a.W.Cols)%8 == 0 && a.W.Count <= 1024 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792:
 			s.launchExpertDownF8TilesAdd(q, a)
 		default:
 			return false
@@ -2537,7 +2553,7 @@ func (s *Set) ExpertDownAdd(q op.Stream, a op.ExpertDownAdd) bool {
 			s.launchExpertDownF8blockOneAdd(q, a)
 		case a.Rows == 1 && a.TopK <= 12 && int64(a.W.Cols)%8 == 0 && int64(a.TopK)*((int64(a.W.Cols)+63)/64*128) <= 24576:
 			s.launchExpertDownF8blockOneOf_12Add(q, a)
-		case int64(a.W.Cols)%8 == 0 && a.W.Count <= 512 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792:
+		case int64(a.W.Cols)%8 == 0 && a.W.Count <= 1024 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792:
 			s.launchExpertDownF8blockTilesAdd(q, a)
 		default:
 			return false
@@ -2554,9 +2570,9 @@ func (s *Set) ExpertDownAdd(q op.Stream, a op.ExpertDownAdd) bool {
 			s.launchExpertDownNvfp4OneAdd(q, a)
 		case a.Rows == 1 && a.TopK <= 12 && int64(a.W.Cols)%8 == 0 && int64(a.TopK)*((int64(a.W.Cols)+63)/64*128) <= 24576:
 			s.launchExpertDownNvfp4OneOf_12Add(q, a)
-		case a.Rows <= 4 && a.TopK <= 8 && int64(a.W.Cols)%8 == 0 && int64(a.Rows)*int64(a.TopK)*((int64(a.W.Cols)+63)/64*128+16) <= 49664:
+		case a.Rows <= 4 && int64(a.Rows)*int64(a.TopK) <= 32 && int64(a.W.Cols)%8 == 0 && int64(a.Rows)*int64(a.TopK)*((int64(a.W.Cols)+63)/64*128+16) <= 49664:
 			s.launchExpertDownNvfp4Few_4Add(q, a)
-		case int64(a.W.Cols)%8 == 0 && a.W.Count <= 512 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792:
+		case int64(a.W.Cols)%8 == 0 && a.W.Count <= 1024 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792:
 			s.launchExpertDownNvfp4TilesAdd(q, a)
 		default:
 			return false
@@ -2567,9 +2583,9 @@ func (s *Set) ExpertDownAdd(q op.Stream, a op.ExpertDownAdd) bool {
 			s.launchExpertDownQ6KTiles_16Add(q, a)
 		case a.Rows == 1 && a.TopK <= 8 && int64(a.W.Cols)%8 == 0 && int64(a.TopK)*((int64(a.W.Cols)+63)/64*128) <= 12288:
 			s.launchExpertDownQ6KOneAdd(q, a)
-		case a.Rows <= 4 && a.TopK <= 8 && int64(a.W.Cols)%8 == 0 && int64(a.Rows)*int64(a.TopK)*((int64(a.W.Cols)+63)/64*128+16) <= 49664:
+		case a.Rows <= 4 && int64(a.Rows)*int64(a.TopK) <= 32 && int64(a.W.Cols)%8 == 0 && int64(a.Rows)*int64(a.TopK)*((int64(a.W.Cols)+63)/64*128+16) <= 49664:
 			s.launchExpertDownQ6KFew_4Add(q, a)
-		case int64(a.W.Cols)%8 == 0 && a.W.Count <= 512 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792:
+		case int64(a.W.Cols)%8 == 0 && a.W.Count <= 1024 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792:
 			s.launchExpertDownQ6KTilesAdd(q, a)
 		default:
 			return false
@@ -2593,7 +2609,7 @@ func (s *Set) ExpertDownNorm(q op.Stream, a op.ExpertDownNorm) bool {
 		switch {
 		case a.Rows > 8 && int64(a.W.Rows)%8 == 0 && a.W.Rows <= 4096 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 2048 && a.W.Count <= 512 && int64(a.Rows)*int64(a.TopK) >= 6*int64(a.W.Count) && (int64(a.Rows)*int64(a.TopK) >= 6*int64(a.W.Count) || int64(a.Rows)*int64(a.TopK) > 1024) && int64(a.Rows)*int64(a.TopK) <= min(12*int64(a.W.Count), 2048):
 			s.launchExpertDownBf16Tiles_16Norm(q, a)
-		case a.Rows > 8 && int64(a.W.Rows)%8 == 0 && a.W.Rows <= 4096 && int64(a.W.Cols)%8 == 0 && a.W.Count <= 512 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && (s.has.exact || int64(a.Rows)*int64(a.TopK) < 6*int64(a.W.Count)) && 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792:
+		case a.Rows > 8 && int64(a.W.Rows)%8 == 0 && a.W.Rows <= 4096 && int64(a.W.Cols)%8 == 0 && a.W.Count <= 1024 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && (s.has.exact || int64(a.Rows)*int64(a.TopK) < 6*int64(a.W.Count)) && 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792:
 			s.launchExpertDownBf16TilesNorm(q, a)
 		default:
 			return false
@@ -2602,7 +2618,7 @@ func (s *Set) ExpertDownNorm(q op.Stream, a op.ExpertDownNorm) bool {
 		switch {
 		case a.Rows > 8 && int64(a.W.Rows)%8 == 0 && a.W.Rows <= 4096 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 2048 && a.W.Count <= 512 && int64(a.Rows)*int64(a.TopK) >= 6*int64(a.W.Count) && (int64(a.Rows)*int64(a.TopK) >= 8*int64(a.W.Count) || int64(a.Rows)*int64(a.TopK) > 1024) && int64(a.Rows)*int64(a.TopK) <= min(16*int64(a.W.Count), 2048):
 			s.launchExpertDownQ8_0Tiles_16Norm(q, a)
-		case a.Rows > 8 && int64(a.W.Rows)%8 == 0 && a.W.Rows <= 4096 && int64(a.W.Cols)%8 == 0 && a.W.Count <= 512 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792:
+		case a.Rows > 8 && int64(a.W.Rows)%8 == 0 && a.W.Rows <= 4096 && int64(a.W.Cols)%8 == 0 && a.W.Count <= 1024 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792:
 			s.launchExpertDownQ8_0TilesNorm(q, a)
 		default:
 			return false
@@ -2611,7 +2627,7 @@ func (s *Set) ExpertDownNorm(q op.Stream, a op.ExpertDownNorm) bool {
 		switch {
 		case a.Rows > 8 && int64(a.W.Rows)%8 == 0 && a.W.Rows <= 4096 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 2048 && a.W.Count <= 512 && int64(a.Rows)*int64(a.TopK) >= 6*int64(a.W.Count) && (int64(a.Rows)*int64(a.TopK) >= 8*int64(a.W.Count) || int64(a.Rows)*int64(a.TopK) > 1024) && int64(a.Rows)*int64(a.TopK) <= min(16*int64(a.W.Count), 2048):
 			s.launchExpertDownQ4_0Tiles_16Norm(q, a)
-		case a.Rows > 8 && int64(a.W.Rows)%8 == 0 && a.W.Rows <= 4096 && int64(a.W.Cols)%8 == 0 && a.W.Count <= 512 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792:
+		case a.Rows > 8 && int64(a.W.Rows)%8 == 0 && a.W.Rows <= 4096 && int64(a.W.Cols)%8 == 0 && a.W.Count <= 1024 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792:
 			s.launchExpertDownQ4_0TilesNorm(q, a)
 		default:
 			return false
@@ -2620,7 +2636,7 @@ func (s *Set) ExpertDownNorm(q op.Stream, a op.ExpertDownNorm) bool {
 		switch {
 		case a.Rows > 8 && int64(a.W.Rows)%8 == 0 && a.W.Rows <= 4096 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 2048 && a.W.Count <= 512 && int64(a.Rows)*int64(a.TopK) >= 6*int64(a.W.Count) && (int64(a.Rows)*int64(a.TopK) >= 8*int64(a.W.Count) || int64(a.Rows)*int64(a.TopK) > 1024) && int64(a.Rows)*int64(a.TopK) <= min(16*int64(a.W.Count), 2048):
 			s.launchExpertDownQ4_1Tiles_16Norm(q, a)
-		case a.Rows > 8 && int64(a.W.Rows)%8 == 0 && a.W.Rows <= 4096 && int64(a.W.Cols)%8 == 0 && a.W.Count <= 512 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792:
+		case a.Rows > 8 && int64(a.W.Rows)%8 == 0 && a.W.Rows <= 4096 && int64(a.W.Cols)%8 == 0 && a.W.Count <= 1024 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792:
 			s.launchExpertDownQ4_1TilesNorm(q, a)
 		default:
 			return false
@@ -2629,7 +2645,7 @@ func (s *Set) ExpertDownNorm(q op.Stream, a op.ExpertDownNorm) bool {
 		switch {
 		case a.Rows > 8 && int64(a.W.Rows)%8 == 0 && a.W.Rows <= 4096 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 2048 && a.W.Count <= 512 && int64(a.Rows)*int64(a.TopK) >= 6*int64(a.W.Count) && (int64(a.Rows)*int64(a.TopK) >= 7*int64(a.W.Count) || int64(a.Rows)*int64(a.TopK) > 1024) && int64(a.Rows)*int64(a.TopK) <= min(16*int64(a.W.Count), 2048):
 			s.launchExpertDownF8Tiles_16Norm(q, a)
-		case a.Rows > 8 && int64(a.W.Rows)%8 == 0 && a.W.Rows <= 4096 && int64(a.W.Cols)%8 == 0 && a.W.Count <= 512 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792:
+		case a.Rows > 8 && int64(a.W.Rows)%8 == 0 && a.W.Rows <= 4096 && int64(a.W.Cols)%8 == 0 && a.W.Count <= 1024 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792:
 			s.launchExpertDownF8TilesNorm(q, a)
 		default:
 			return false
@@ -2638,7 +2654,7 @@ func (s *Set) ExpertDownNorm(q op.Stream, a op.ExpertDownNorm) bool {
 		switch {
 		case a.Rows > 8 && int64(a.W.Rows)%8 == 0 && a.W.Rows <= 4096 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 2048 && a.W.Count <= 512 && int64(a.Rows)*int64(a.TopK) >= 6*int64(a.W.Count) && (int64(a.Rows)*int64(a.TopK) >= 7*int64(a.W.Count) || int64(a.Rows)*int64(a.TopK) > 1024) && int64(a.Rows)*int64(a.TopK) <= min(15*int64(a.W.Count), 2048):
 			s.launchExpertDownF8blockTiles_16Norm(q, a)
-		case a.Rows > 8 && int64(a.W.Rows)%8 == 0 && a.W.Rows <= 4096 && int64(a.W.Cols)%8 == 0 && a.W.Count <= 512 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792:
+		case a.Rows > 8 && int64(a.W.Rows)%8 == 0 && a.W.Rows <= 4096 && int64(a.W.Cols)%8 == 0 && a.W.Count <= 1024 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792:
 			s.launchExpertDownF8blockTilesNorm(q, a)
 		default:
 			return false
@@ -2647,7 +2663,7 @@ func (s *Set) ExpertDownNorm(q op.Stream, a op.ExpertDownNorm) bool {
 		switch {
 		case a.Rows > 8 && int64(a.W.Rows)%8 == 0 && a.W.Rows <= 4096 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 2048 && a.W.Count <= 512 && int64(a.Rows)*int64(a.TopK) >= 6*int64(a.W.Count) && (int64(a.Rows)*int64(a.TopK) >= 7*int64(a.W.Count) || int64(a.Rows)*int64(a.TopK) > 1024) && int64(a.Rows)*int64(a.TopK) <= min(16*int64(a.W.Count), 2048):
 			s.launchExpertDownNvfp4Tiles_16Norm(q, a)
-		case a.Rows > 8 && int64(a.W.Rows)%8 == 0 && a.W.Rows <= 4096 && int64(a.W.Cols)%8 == 0 && a.W.Count <= 512 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792:
+		case a.Rows > 8 && int64(a.W.Rows)%8 == 0 && a.W.Rows <= 4096 && int64(a.W.Cols)%8 == 0 && a.W.Count <= 1024 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792:
 			s.launchExpertDownNvfp4TilesNorm(q, a)
 		default:
 			return false
@@ -2656,7 +2672,7 @@ func (s *Set) ExpertDownNorm(q op.Stream, a op.ExpertDownNorm) bool {
 		switch {
 		case a.Rows > 8 && int64(a.W.Rows)%8 == 0 && a.W.Rows <= 4096 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 2048 && a.W.Count <= 512 && int64(a.Rows)*int64(a.TopK) >= 6*int64(a.W.Count) && (int64(a.Rows)*int64(a.TopK) >= 8*int64(a.W.Count) || int64(a.Rows)*int64(a.TopK) > 1024) && int64(a.Rows)*int64(a.TopK) <= min(16*int64(a.W.Count), 2048):
 			s.launchExpertDownQ6KTiles_16Norm(q, a)
-		case a.Rows > 8 && int64(a.W.Rows)%8 == 0 && a.W.Rows <= 4096 && int64(a.W.Cols)%8 == 0 && a.W.Count <= 512 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792:
+		case a.Rows > 8 && int64(a.W.Rows)%8 == 0 && a.W.Rows <= 4096 && int64(a.W.Cols)%8 == 0 && a.W.Count <= 1024 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792:
 			s.launchExpertDownQ6KTilesNorm(q, a)
 		default:
 			return false
@@ -2689,7 +2705,9 @@ func (s *Set) ExpertUp(q op.Stream, a op.ExpertUp) {
 			s.launchExpertUpBf16Wide_64(q, a)
 		case a.Rows <= 1 && a.TopK <= 12 && int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 2048:
 			s.launchExpertUpBf16Few_1(q, a)
-		case int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Count <= 512 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792:
+		case a.Rows <= 1 && a.TopK <= 12 && int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 4096:
+			s.launchExpertUpBf16Few_1Wide(q, a)
+		case int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Count <= 1024 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792:
 			s.launchExpertUpBf16Tiles(q, a)
 		case int64(a.W.Rows)%32 == 0 && int64(a.Rows)*int64(a.TopK) <= 4*int64(a.W.Count) && min(int64(a.Rows)*int64(a.TopK), 4096)*4+min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/8)*12+128 <= 88832:
 			s.launchExpertUpBf16_8(q, a)
@@ -2708,7 +2726,9 @@ func (s *Set) ExpertUp(q op.Stream, a op.ExpertUp) {
 			s.launchExpertUpQ8_0Wide_64(q, a)
 		case a.Rows <= 1 && a.TopK <= 12 && int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 2048:
 			s.launchExpertUpQ8_0Few_1(q, a)
-		case int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Count <= 512 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792:
+		case a.Rows <= 1 && a.TopK <= 12 && int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 4096:
+			s.launchExpertUpQ8_0Few_1Wide(q, a)
+		case int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Count <= 1024 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792:
 			s.launchExpertUpQ8_0Tiles(q, a)
 		case int64(a.W.Rows)%32 == 0 && int64(a.Rows)*int64(a.TopK) <= 4*int64(a.W.Count) && min(int64(a.Rows)*int64(a.TopK), 4096)*4+min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/8)*12+128 <= 108288:
 			s.launchExpertUpQ8_0_8(q, a)
@@ -2727,7 +2747,9 @@ func (s *Set) ExpertUp(q op.Stream, a op.ExpertUp) {
 			s.launchExpertUpQ4_0Wide_64(q, a)
 		case a.Rows <= 1 && a.TopK <= 12 && int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 2048:
 			s.launchExpertUpQ4_0Few_1(q, a)
-		case int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Count <= 512 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792:
+		case a.Rows <= 1 && a.TopK <= 12 && int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 4096:
+			s.launchExpertUpQ4_0Few_1Wide(q, a)
+		case int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Count <= 1024 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792:
 			s.launchExpertUpQ4_0Tiles(q, a)
 		case int64(a.W.Rows)%32 == 0 && int64(a.Rows)*int64(a.TopK) <= 4*int64(a.W.Count) && min(int64(a.Rows)*int64(a.TopK), 4096)*4+min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/8)*12+128 <= 104192:
 			s.launchExpertUpQ4_0_8(q, a)
@@ -2746,7 +2768,9 @@ func (s *Set) ExpertUp(q op.Stream, a op.ExpertUp) {
 			s.launchExpertUpQ4_1Wide_64(q, a)
 		case a.Rows <= 1 && a.TopK <= 12 && int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 2048:
 			s.launchExpertUpQ4_1Few_1(q, a)
-		case int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Count <= 512 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792:
+		case a.Rows <= 1 && a.TopK <= 12 && int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 4096:
+			s.launchExpertUpQ4_1Few_1Wide(q, a)
+		case int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Count <= 1024 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792:
 			s.launchExpertUpQ4_1Tiles(q, a)
 		case int64(a.W.Rows)%32 == 0 && int64(a.Rows)*int64(a.TopK) <= 4*int64(a.W.Count) && min(int64(a.Rows)*int64(a.TopK), 4096)*4+min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/8)*12+128 <= 98048:
 			s.launchExpertUpQ4_1_8(q, a)
@@ -2765,7 +2789,9 @@ func (s *Set) ExpertUp(q op.Stream, a op.ExpertUp) {
 			s.launchExpertUpF8Wide_64(q, a)
 		case a.Rows <= 1 && a.TopK <= 12 && int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 2048:
 			s.launchExpertUpF8Few_1(q, a)
-		case int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Count <= 512 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792:
+		case a.Rows <= 1 && a.TopK <= 12 && int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 4096:
+			s.launchExpertUpF8Few_1Wide(q, a)
+		case int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Count <= 1024 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792:
 			s.launchExpertUpF8Tiles(q, a)
 		case int64(a.W.Rows)%32 == 0 && int64(a.Rows)*int64(a.TopK) <= 4*int64(a.W.Count) && min(int64(a.Rows)*int64(a.TopK), 4096)*4+min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/8)*12+128 <= 112384:
 			s.launchExpertUpF8_8(q, a)
@@ -2786,11 +2812,13 @@ func (s *Set) ExpertUp(q op.Stream, a op.ExpertUp) {
 			s.launchExpertUpF8blockWide(q, a)
 		case a.Rows <= 1 && a.TopK <= 12 && int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 2048:
 			s.launchExpertUpF8blockFew_1(q, a)
-		case a.Rows <= 4 && a.TopK <= 8 && int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 2048:
+		case a.Rows <= 1 && a.TopK <= 12 && int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 4096:
+			s.launchExpertUpF8blockFew_1Wide(q, a)
+		case a.Rows <= 4 && int64(a.Rows)*int64(a.TopK) <= 32 && int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 2048:
 			s.launchExpertUpF8blockFew_4(q, a)
-		case int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Count <= 384 && int64(a.Rows)*int64(a.TopK) > 256 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792:
+		case int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Count <= 1024 && int64(a.Rows)*int64(a.TopK) > 256 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792:
 			s.launchExpertUpF8blockTilesMany(q, a)
-		case int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Count <= 512 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792:
+		case int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Count <= 1024 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792:
 			s.launchExpertUpF8blockTiles(q, a)
 		case int64(a.W.Rows)%32 == 0 && int64(a.Rows)*int64(a.TopK) <= 4*int64(a.W.Count) && min(int64(a.Rows)*int64(a.TopK), 4096)*4+min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/8)*12+128 <= 112384:
 			s.launchExpertUpF8block_8(q, a)
@@ -2807,11 +2835,13 @@ func (s *Set) ExpertUp(q op.Stream, a op.ExpertUp) {
 			s.launchExpertUpNvfp4Wide_128(q, a)
 		case !s.has.exact && a.W.Count <= 1024 && int64(a.Rows)*int64(a.TopK) >= 6*int64(a.W.Count) && (int64(a.Rows)*int64(a.TopK) > min(8*int64(a.W.Count), 1024) || a.W.Cols > 4096) && int64(a.W.Rows)%32 == 0:
 			s.launchExpertUpNvfp4Wide_64(q, a)
-		case !s.has.exact && a.Rows > 1 && a.Rows <= 4 && a.TopK <= 8 && int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 2048:
+		case !s.has.exact && a.Rows > 1 && a.Rows <= 4 && int64(a.Rows)*int64(a.TopK) <= 32 && int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 2048:
 			s.launchExpertUpNvfp4Spread_4(q, a)
 		case a.Rows <= 1 && a.TopK <= 12 && int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 2048:
 			s.launchExpertUpNvfp4Few_1(q, a)
-		case int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Count <= 512 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792:
+		case a.Rows <= 1 && a.TopK <= 12 && int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 4096:
+			s.launchExpertUpNvfp4Few_1Wide(q, a)
+		case int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Count <= 1024 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792:
 			s.launchExpertUpNvfp4Tiles(q, a)
 		case int64(a.W.Rows)%32 == 0 && int64(a.Rows)*int64(a.TopK) <= 4*int64(a.W.Count) && min(int64(a.Rows)*int64(a.TopK), 4096)*4+min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/8)*12+128 <= 104192:
 			s.launchExpertUpNvfp4_8(q, a)
@@ -2830,7 +2860,9 @@ func (s *Set) ExpertUp(q op.Stream, a op.ExpertUp) {
 			s.launchExpertUpQ6KWide_64(q, a)
 		case a.Rows <= 1 && a.TopK <= 12 && int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 2048:
 			s.launchExpertUpQ6KFew_1(q, a)
-		case int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Count <= 512 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792:
+		case a.Rows <= 1 && a.TopK <= 12 && int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 4096:
+			s.launchExpertUpQ6KFew_1Wide(q, a)
+		case int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Count <= 1024 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792:
 			s.launchExpertUpQ6KTiles(q, a)
 		case int64(a.W.Rows)%32 == 0 && int64(a.Rows)*int64(a.TopK) <= 4*int64(a.W.Count) && min(int64(a.Rows)*int64(a.TopK), 4096)*4+min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/8)*12+128 <= 76544:
 			s.launchExpertUpQ6K_8(q, a)
@@ -6319,6 +6351,12 @@ func (s *Set) launchExpertUpBf16Few_1(q op.Stream, a op.ExpertUp) {
 	q.Launch(s.kernels[kernelExpertUpBf16Few_1], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
+// launchExpertUpBf16Few_1Wide: kernels/h200/base/bf16/experts_few.toml, order few.
+func (s *Set) launchExpertUpBf16Few_1Wide(q op.Stream, a op.ExpertUp) {
+	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
+	q.Launch(s.kernels[kernelExpertUpBf16Few_1Wide], op.Grid{X: 132, Y: 1, Z: 1})
+}
+
 // launchExpertUpBf16Tiles: kernels/h200/base/bf16/experts_few.toml, order few.
 func (s *Set) launchExpertUpBf16Tiles(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
@@ -6369,6 +6407,12 @@ func (s *Set) launchExpertUpQ8_0Wide_64(q op.Stream, a op.ExpertUp) {
 func (s *Set) launchExpertUpQ8_0Few_1(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
 	q.Launch(s.kernels[kernelExpertUpQ8_0Few_1], op.Grid{X: 132, Y: 1, Z: 1})
+}
+
+// launchExpertUpQ8_0Few_1Wide: kernels/h200/base/q8_0/experts_few.toml, order few.
+func (s *Set) launchExpertUpQ8_0Few_1Wide(q op.Stream, a op.ExpertUp) {
+	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
+	q.Launch(s.kernels[kernelExpertUpQ8_0Few_1Wide], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
 // launchExpertUpQ8_0Tiles: kernels/h200/base/q8_0/experts_few.toml, order few.
@@ -6423,6 +6467,12 @@ func (s *Set) launchExpertUpQ4_0Few_1(q op.Stream, a op.ExpertUp) {
 	q.Launch(s.kernels[kernelExpertUpQ4_0Few_1], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
+// launchExpertUpQ4_0Few_1Wide: kernels/h200/frag/experts_few.toml, order few.
+func (s *Set) launchExpertUpQ4_0Few_1Wide(q op.Stream, a op.ExpertUp) {
+	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
+	q.Launch(s.kernels[kernelExpertUpQ4_0Few_1Wide], op.Grid{X: 132, Y: 1, Z: 1})
+}
+
 // launchExpertUpQ4_0Tiles: kernels/h200/frag/experts_few.toml, order few.
 func (s *Set) launchExpertUpQ4_0Tiles(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
@@ -6475,6 +6525,12 @@ func (s *Set) launchExpertUpQ4_1Few_1(q op.Stream, a op.ExpertUp) {
 	q.Launch(s.kernels[kernelExpertUpQ4_1Few_1], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
+// launchExpertUpQ4_1Few_1Wide: kernels/h200/frag/experts_few.toml, order few.
+func (s *Set) launchExpertUpQ4_1Few_1Wide(q op.Stream, a op.ExpertUp) {
+	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
+	q.Launch(s.kernels[kernelExpertUpQ4_1Few_1Wide], op.Grid{X: 132, Y: 1, Z: 1})
+}
+
 // launchExpertUpQ4_1Tiles: kernels/h200/frag/experts_few.toml, order few.
 func (s *Set) launchExpertUpQ4_1Tiles(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
@@ -6525,6 +6581,12 @@ func (s *Set) launchExpertUpF8Wide_64(q op.Stream, a op.ExpertUp) {
 func (s *Set) launchExpertUpF8Few_1(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
 	q.Launch(s.kernels[kernelExpertUpF8Few_1], op.Grid{X: 132, Y: 1, Z: 1})
+}
+
+// launchExpertUpF8Few_1Wide: kernels/h200/base/f8/experts_few.toml, order few.
+func (s *Set) launchExpertUpF8Few_1Wide(q op.Stream, a op.ExpertUp) {
+	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
+	q.Launch(s.kernels[kernelExpertUpF8Few_1Wide], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
 // launchExpertUpF8Tiles: kernels/h200/base/f8/experts_few.toml, order few.
@@ -6597,6 +6659,12 @@ func (s *Set) launchExpertUpF8blockFew_1(q op.Stream, a op.ExpertUp) {
 	q.Launch(s.kernels[kernelExpertUpF8blockFew_1], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
+// launchExpertUpF8blockFew_1Wide: kernels/h200/base/f8block/experts_few.toml, order few.
+func (s *Set) launchExpertUpF8blockFew_1Wide(q op.Stream, a op.ExpertUp) {
+	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
+	q.Launch(s.kernels[kernelExpertUpF8blockFew_1Wide], op.Grid{X: 132, Y: 1, Z: 1})
+}
+
 // launchExpertUpF8blockFew_4: kernels/h200/base/f8block/experts_few.toml, order few.
 func (s *Set) launchExpertUpF8blockFew_4(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
@@ -6667,6 +6735,12 @@ func (s *Set) launchExpertUpNvfp4Few_1(q op.Stream, a op.ExpertUp) {
 	q.Launch(s.kernels[kernelExpertUpNvfp4Few_1], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
+// launchExpertUpNvfp4Few_1Wide: kernels/h200/base/nvfp4/experts_few.toml, order few.
+func (s *Set) launchExpertUpNvfp4Few_1Wide(q op.Stream, a op.ExpertUp) {
+	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
+	q.Launch(s.kernels[kernelExpertUpNvfp4Few_1Wide], op.Grid{X: 132, Y: 1, Z: 1})
+}
+
 // launchExpertUpNvfp4Tiles: kernels/h200/base/nvfp4/experts_few.toml, order few.
 func (s *Set) launchExpertUpNvfp4Tiles(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
@@ -6717,6 +6791,12 @@ func (s *Set) launchExpertUpQ6KWide_64(q op.Stream, a op.ExpertUp) {
 func (s *Set) launchExpertUpQ6KFew_1(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
 	q.Launch(s.kernels[kernelExpertUpQ6KFew_1], op.Grid{X: 132, Y: 1, Z: 1})
+}
+
+// launchExpertUpQ6KFew_1Wide: kernels/h200/frag/experts_few.toml, order few.
+func (s *Set) launchExpertUpQ6KFew_1Wide(q op.Stream, a op.ExpertUp) {
+	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
+	q.Launch(s.kernels[kernelExpertUpQ6KFew_1Wide], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
 // launchExpertUpQ6KTiles: kernels/h200/frag/experts_few.toml, order few.
@@ -15379,24 +15459,24 @@ func (s *Set) scratchExpertDownAdd(a op.ExpertDownAdd) (most int64) {
 		if a.W.Cols <= 2048 && a.W.Count <= 512 && int64(a.W.Cols)%8 == 0 {
 			most = max(most, min(int64(a.Rows)*int64(a.TopK), min(12*int64(a.W.Count), 2048))*int64(a.W.Rows)*4)
 		}
-		if 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792 && a.W.Count <= 512 && int64(a.W.Cols)%8 == 0 && s.has.exact {
+		if 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792 && a.W.Count <= 1024 && int64(a.W.Cols)%8 == 0 && s.has.exact {
 			most = max(most, min(int64(a.Rows)*int64(a.TopK), min(8*int64(a.W.Count), 1024))*int64(a.W.Rows)*4)
 		}
-		if 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792 && a.W.Count <= 512 && int64(a.W.Cols)%8 == 0 {
+		if 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792 && a.W.Count <= 1024 && int64(a.W.Cols)%8 == 0 {
 			most = max(most, min(min(int64(a.Rows)*int64(a.TopK), 6*int64(a.W.Count)), min(8*int64(a.W.Count), 1024))*int64(a.W.Rows)*4)
 		}
 	case op.SchemeQ8_0, op.SchemeQ4_0, op.SchemeQ4_1, op.SchemeF8, op.SchemeNVFP4, op.SchemeQ6_K:
 		if a.W.Cols <= 2048 && a.W.Count <= 512 && int64(a.W.Cols)%8 == 0 {
 			most = max(most, min(int64(a.Rows)*int64(a.TopK), min(16*int64(a.W.Count), 2048))*int64(a.W.Rows)*4)
 		}
-		if 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792 && a.W.Count <= 512 && int64(a.W.Cols)%8 == 0 {
+		if 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792 && a.W.Count <= 1024 && int64(a.W.Cols)%8 == 0 {
 			most = max(most, min(int64(a.Rows)*int64(a.TopK), min(8*int64(a.W.Count), 1024))*int64(a.W.Rows)*4)
 		}
 	case op.SchemeF8Block:
 		if a.W.Cols <= 2048 && a.W.Count <= 512 && int64(a.W.Cols)%8 == 0 {
 			most = max(most, min(int64(a.Rows)*int64(a.TopK), min(15*int64(a.W.Count), 2048))*int64(a.W.Rows)*4)
 		}
-		if 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792 && a.W.Count <= 512 && int64(a.W.Cols)%8 == 0 {
+		if 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792 && a.W.Count <= 1024 && int64(a.W.Cols)%8 == 0 {
 			most = max(most, min(int64(a.Rows)*int64(a.TopK), min(8*int64(a.W.Count), 1024))*int64(a.W.Rows)*4)
 		}
 	}
@@ -15409,24 +15489,24 @@ func (s *Set) scratchExpertDownNorm(a op.ExpertDownNorm) (most int64) {
 		if a.W.Cols <= 2048 && a.W.Count <= 512 && a.W.Rows <= 4096 && int64(a.W.Cols)%8 == 0 && int64(a.W.Rows)%8 == 0 {
 			most = max(most, min(int64(a.Rows)*int64(a.TopK), min(12*int64(a.W.Count), 2048))*int64(a.W.Rows)*4)
 		}
-		if 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792 && a.W.Count <= 512 && a.W.Rows <= 4096 && int64(a.W.Cols)%8 == 0 && int64(a.W.Rows)%8 == 0 && s.has.exact {
+		if 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792 && a.W.Count <= 1024 && a.W.Rows <= 4096 && int64(a.W.Cols)%8 == 0 && int64(a.W.Rows)%8 == 0 && s.has.exact {
 			most = max(most, min(int64(a.Rows)*int64(a.TopK), min(8*int64(a.W.Count), 1024))*int64(a.W.Rows)*4)
 		}
-		if 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792 && a.W.Count <= 512 && a.W.Rows <= 4096 && int64(a.W.Cols)%8 == 0 && int64(a.W.Rows)%8 == 0 {
+		if 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792 && a.W.Count <= 1024 && a.W.Rows <= 4096 && int64(a.W.Cols)%8 == 0 && int64(a.W.Rows)%8 == 0 {
 			most = max(most, min(min(int64(a.Rows)*int64(a.TopK), 6*int64(a.W.Count)), min(8*int64(a.W.Count), 1024))*int64(a.W.Rows)*4)
 		}
 	case op.SchemeQ8_0, op.SchemeQ4_0, op.SchemeQ4_1, op.SchemeF8, op.SchemeNVFP4, op.SchemeQ6_K:
 		if a.W.Cols <= 2048 && a.W.Count <= 512 && a.W.Rows <= 4096 && int64(a.W.Cols)%8 == 0 && int64(a.W.Rows)%8 == 0 {
 			most = max(most, min(int64(a.Rows)*int64(a.TopK), min(16*int64(a.W.Count), 2048))*int64(a.W.Rows)*4)
 		}
-		if 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792 && a.W.Count <= 512 && a.W.Rows <= 4096 && int64(a.W.Cols)%8 == 0 && int64(a.W.Rows)%8 == 0 {
+		if 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792 && a.W.Count <= 1024 && a.W.Rows <= 4096 && int64(a.W.Cols)%8 == 0 && int64(a.W.Rows)%8 == 0 {
 			most = max(most, min(int64(a.Rows)*int64(a.TopK), min(8*int64(a.W.Count), 1024))*int64(a.W.Rows)*4)
 		}
 	case op.SchemeF8Block:
 		if a.W.Cols <= 2048 && a.W.Count <= 512 && a.W.Rows <= 4096 && int64(a.W.Cols)%8 == 0 && int64(a.W.Rows)%8 == 0 {
 			most = max(most, min(int64(a.Rows)*int64(a.TopK), min(15*int64(a.W.Count), 2048))*int64(a.W.Rows)*4)
 		}
-		if 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792 && a.W.Count <= 512 && a.W.Rows <= 4096 && int64(a.W.Cols)%8 == 0 && int64(a.W.Rows)%8 == 0 {
+		if 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792 && a.W.Count <= 1024 && a.W.Rows <= 4096 && int64(a.W.Cols)%8 == 0 && int64(a.W.Rows)%8 == 0 {
 			most = max(most, min(int64(a.Rows)*int64(a.TopK), min(8*int64(a.W.Count), 1024))*int64(a.W.Rows)*4)
 		}
 	}
