@@ -987,6 +987,8 @@ var Kernels = [...]bundle.Kernel{
 	{Name: "atlas_norm_linear_q6_k_4", MostBlocks: 132},
 	{Name: "atlas_norm_route_row"},
 	{Name: "atlas_norm_route_row_of_256"},
+	{Name: "atlas_norm_route_row_of_256_wide"},
+	{Name: "atlas_norm_route_row_of_512"},
 	{Name: "atlas_norm_route_1"},
 	{Name: "atlas_norm_route_8"},
 	{Name: "atlas_norm_route_16"},
@@ -2071,6 +2073,8 @@ const (
 	kernelNormLinearQ6K_4
 	kernelNormRouteRow
 	kernelNormRouteRowOf_256
+	kernelNormRouteRowOf_256Wide
+	kernelNormRouteRowOf_512
 	kernelNormRoute_1
 	kernelNormRoute_8
 	kernelNormRoute_16
@@ -4566,6 +4570,10 @@ func (s *Set) NormRoute(q op.Stream, a op.NormRoute) bool {
 			s.launchNormRouteRow(q, a)
 		case !s.has.exact && a.Shared == 1 && a.Rows <= 1 && a.W.Rows <= 257 && int64(a.W.Rows)%16 == 1 && a.W.Cols <= 2048 && int64(a.W.Cols)%64 == 0:
 			s.launchNormRouteRowOf_256(q, a)
+		case !s.has.exact && a.Shared == 1 && a.Rows <= 1 && a.W.Rows <= 257 && int64(a.W.Rows)%16 == 1 && a.W.Cols <= 4096 && int64(a.W.Cols)%64 == 0:
+			s.launchNormRouteRowOf_256Wide(q, a)
+		case !s.has.exact && a.Shared == 1 && a.Rows <= 1 && a.W.Rows <= 513 && int64(a.W.Rows)%16 == 1 && a.W.Cols <= 2048 && int64(a.W.Cols)%64 == 0:
+			s.launchNormRouteRowOf_512(q, a)
 		case a.Shared == 0 && a.Rows <= 1 && a.W.Rows <= 128 && int64(a.W.Rows)%16 == 0 && a.W.Cols <= 2048 && int64(a.W.Cols)%64 == 0:
 			s.launchNormRoute_1(q, a)
 		case !s.has.exact && a.Shared == 0 && a.Rows <= 8 && a.W.Rows <= 128 && int64(a.W.Rows)%16 == 0 && a.W.Cols <= 2048 && int64(a.W.Cols)%64 == 0:
@@ -14565,6 +14573,18 @@ func (s *Set) launchNormRouteRow(q op.Stream, a op.NormRoute) {
 func (s *Set) launchNormRouteRowOf_256(q op.Stream, a op.NormRoute) {
 	*(*op.NormRoute)(q.Args(unsafe.Sizeof(a))) = a
 	q.Launch(s.kernels[kernelNormRouteRowOf_256], op.Grid{X: 8, Y: 1, Z: 1})
+}
+
+// launchNormRouteRowOf_256Wide: kernels/h200/base/bf16/experts_few.toml.
+func (s *Set) launchNormRouteRowOf_256Wide(q op.Stream, a op.NormRoute) {
+	*(*op.NormRoute)(q.Args(unsafe.Sizeof(a))) = a
+	q.Launch(s.kernels[kernelNormRouteRowOf_256Wide], op.Grid{X: 16, Y: 1, Z: 1})
+}
+
+// launchNormRouteRowOf_512: kernels/h200/base/bf16/experts_few.toml.
+func (s *Set) launchNormRouteRowOf_512(q op.Stream, a op.NormRoute) {
+	*(*op.NormRoute)(q.Args(unsafe.Sizeof(a))) = a
+	q.Launch(s.kernels[kernelNormRouteRowOf_512], op.Grid{X: 16, Y: 1, Z: 1})
 }
 
 // launchNormRoute_1: kernels/h200/base/bf16/experts_few.toml.
