@@ -639,6 +639,7 @@ var Kernels = [...]bundle.Kernel{
 	{Name: "atlas_linear_nvfp4_held_4_two", MostBlocks: 132},
 	{Name: "atlas_linear_nvfp4_spread_1_middle", MostBlocks: 132},
 	{Name: "atlas_linear_nvfp4_spread_1", MostBlocks: 264},
+	{Name: "atlas_linear_nvfp4_spread_1_long", MostBlocks: 264},
 	{Name: "atlas_linear_nvfp4_1", MostBlocks: 132},
 	{Name: "atlas_linear_nvfp4_spread_4", MostBlocks: 132},
 	{Name: "atlas_linear_nvfp4_4", MostBlocks: 132},
@@ -849,6 +850,7 @@ var Kernels = [...]bundle.Kernel{
 	{Name: "atlas_linear_nvfp4_held_4_two_add", MostBlocks: 132},
 	{Name: "atlas_linear_nvfp4_spread_1_middle_add", MostBlocks: 132},
 	{Name: "atlas_linear_nvfp4_spread_1_add", MostBlocks: 264},
+	{Name: "atlas_linear_nvfp4_spread_1_long_add", MostBlocks: 264},
 	{Name: "atlas_linear_nvfp4_1_add", MostBlocks: 132},
 	{Name: "atlas_linear_nvfp4_spread_4_add", MostBlocks: 132},
 	{Name: "atlas_linear_nvfp4_4_add", MostBlocks: 132},
@@ -1725,6 +1727,7 @@ const (
 	kernelLinearNvfp4Held_4Two
 	kernelLinearNvfp4Spread_1Middle
 	kernelLinearNvfp4Spread_1
+	kernelLinearNvfp4Spread_1Long
 	kernelLinearNvfp4_1
 	kernelLinearNvfp4Spread_4
 	kernelLinearNvfp4_4
@@ -1935,6 +1938,7 @@ const (
 	kernelLinearNvfp4Held_4TwoAdd
 	kernelLinearNvfp4Spread_1MiddleAdd
 	kernelLinearNvfp4Spread_1Add
+	kernelLinearNvfp4Spread_1LongAdd
 	kernelLinearNvfp4_1Add
 	kernelLinearNvfp4Spread_4Add
 	kernelLinearNvfp4_4Add
@@ -3682,6 +3686,8 @@ func (s *Set) Linear(q op.Stream, a op.Linear) {
 			s.launchLinearNvfp4Spread_1Middle(q, a)
 		case !s.has.exact && a.Rows == 1 && a.W.Cols <= 12288:
 			s.launchLinearNvfp4Spread_1(q, a)
+		case !s.has.exact && a.Rows == 1 && a.W.Cols <= 20480:
+			s.launchLinearNvfp4Spread_1Long(q, a)
 		case a.Rows == 1 && a.W.Cols <= 12288:
 			s.launchLinearNvfp4_1(q, a)
 		case !s.has.exact && a.Rows > 1 && a.Rows <= 4 && a.W.Cols <= 4096:
@@ -4177,6 +4183,8 @@ func (s *Set) LinearAdd(q op.Stream, a op.LinearAdd) bool {
 			s.launchLinearNvfp4Spread_1MiddleAdd(q, a)
 		case !s.has.exact && a.Rows == 1 && a.W.Cols <= 12288:
 			s.launchLinearNvfp4Spread_1Add(q, a)
+		case !s.has.exact && a.Rows == 1 && a.W.Cols <= 20480:
+			s.launchLinearNvfp4Spread_1LongAdd(q, a)
 		case a.Rows == 1 && a.W.Cols <= 12288:
 			s.launchLinearNvfp4_1Add(q, a)
 		case !s.has.exact && a.Rows > 1 && a.Rows <= 4 && a.W.Cols <= 4096:
@@ -4951,7 +4959,7 @@ func (s *Set) launchDeltaNet_128_4(q op.Stream, a op.DeltaNet) {
 
 // launchDeltaNet_128Many: kernels/h200/recurrent.toml.
 func (s *Set) launchDeltaNet_128Many(q op.Stream, a op.DeltaNet) {
-	if g := (op.Grid{X: uint32(min(int64(a.Seqs)*int64(a.KeyHeads), max(132, (int64(a.Seqs)*int64(a.KeyHeads)+63)/64))), Y: 1, Z: 1}); g.X != 0 {
+	if g := (op.Grid{X: uint32(a.KeyHeads), Y: uint32(min(int64(a.Seqs), max(264/max(1, int64(a.KeyHeads)), (int64(a.Seqs)+63)/64))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*op.DeltaNet)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[kernelDeltaNet_128Many], g)
 	}
@@ -10717,6 +10725,14 @@ func (s *Set) launchLinearNvfp4Spread_1(q op.Stream, a op.Linear) {
 	}
 }
 
+// launchLinearNvfp4Spread_1Long: kernels/h200/base/nvfp4/linear_few.toml, order spread.
+func (s *Set) launchLinearNvfp4Spread_1Long(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[kernelLinearNvfp4Spread_1Long], g)
+	}
+}
+
 // launchLinearNvfp4_1: kernels/h200/base/nvfp4/linear_few.toml, order few.
 func (s *Set) launchLinearNvfp4_1(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
@@ -13360,6 +13376,14 @@ func (s *Set) launchLinearNvfp4Spread_1Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[kernelLinearNvfp4Spread_1Add], g)
+	}
+}
+
+// launchLinearNvfp4Spread_1LongAdd: kernels/h200/base/nvfp4/linear_few.toml, order spread.
+func (s *Set) launchLinearNvfp4Spread_1LongAdd(q op.Stream, a op.LinearAdd) {
+	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[kernelLinearNvfp4Spread_1LongAdd], g)
 	}
 }
 

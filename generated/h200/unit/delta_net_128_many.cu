@@ -7,9 +7,9 @@ struct arguments {
 };
 
 struct atlas_delta_net_128_many_constants {
-    static constexpr int kMost = 64, kStages = 3, kCluster = 1, kShared = 196608, kThreads = 512;
+    static constexpr int kMost = 64, kCluster = 1, kShared = 65536, kThreads = 512;
 };
 
-extern "C" __global__ void __launch_bounds__(512, 1) atlas_delta_net_128_many(const __grid_constant__ arguments a) {
+extern "C" __global__ void __launch_bounds__(512, 2) atlas_delta_net_128_many(const __grid_constant__ arguments a) {
     delta_net_many<atlas_delta_net_128_many_constants>(a.op);
 }

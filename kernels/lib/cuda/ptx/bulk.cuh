@@ -18,9 +18,6 @@ __device__ __forceinline__ void copy_bulk(uint32_t to, const void *from, int byt
                  ::"r"(to), "l"(from), "r"(bytes), "r"(barrier) : "memory");
 }
 
-// Brings bytes into L2.
-__device__ __forceinline__ void prefetch_bulk(const void *from, int bytes) { asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(from), "r"(bytes)); }
-
 // To the same place, and counted at the same barrier, of each block of the cluster whose bit is set.
 __device__ __forceinline__ void copy_bulk_to(uint32_t to, const void *from, int bytes, uint32_t barrier, int blocks) {
     asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [%0], [%1], %2, [%3], %4;"
