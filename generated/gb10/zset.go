@@ -164,10 +164,6 @@ var Kernels = [...]bundle.Kernel{
 	{Name: "atlas_pack_f8block"},
 	{Name: "atlas_pack_nvfp4"},
 	{Name: "atlas_pack_q6_k"},
-	{Name: "atlas_attention_few_32_8", MostBlocks: 48},
-	{Name: "atlas_attention_many_32"},
-	{Name: "atlas_attention_mixed_32_0", MostBlocks: 48},
-	{Name: "atlas_attention_mixed_32_1"},
 	{Name: "atlas_attention_cluster_64_8"},
 	{Name: "atlas_attention_cluster_64_4"},
 	{Name: "atlas_attention_shares_64", MostBlocks: 48},
@@ -193,6 +189,10 @@ var Kernels = [...]bundle.Kernel{
 	{Name: "atlas_attention_many_256"},
 	{Name: "atlas_attention_mixed_256_0", MostBlocks: 48},
 	{Name: "atlas_attention_mixed_256_1"},
+	{Name: "atlas_attention_few_32_8", MostBlocks: 48},
+	{Name: "atlas_attention_many_32"},
+	{Name: "atlas_attention_mixed_32_0", MostBlocks: 48},
+	{Name: "atlas_attention_mixed_32_1"},
 	{Name: "atlas_attention_rows_bf16"},
 	{Name: "atlas_attention_rows_f32"},
 	{Name: "atlas_rmsnorm_2048"},
@@ -385,10 +385,6 @@ const (
 	kernelPackF8block
 	kernelPackNvfp4
 	kernelPackQ6K
-	kernelAttentionFew_32_8
-	kernelAttentionMany_32
-	kernelAttentionMixed_32_0
-	kernelAttentionMixed_32_1
 	kernelAttentionCluster_64_8
 	kernelAttentionCluster_64_4
 	kernelAttentionShares_64
@@ -414,6 +410,10 @@ const (
 	kernelAttentionMany_256
 	kernelAttentionMixed_256_0
 	kernelAttentionMixed_256_1
+	kernelAttentionFew_32_8
+	kernelAttentionMany_32
+	kernelAttentionMixed_32_0
+	kernelAttentionMixed_32_1
 	kernelAttentionRowsBf16
 	kernelAttentionRowsF32
 	kernelRmsnorm_2048
@@ -555,63 +555,63 @@ func (s *Set) ExpertDown(q op.Stream, a op.ExpertDown) {
 		}
 	case op.SchemeQ8_0:
 		switch {
-		case a.Rows == 1 && a.TopK <= 8 && int64(a.W.Cols)%8 == 0 && int64(a.TopK)*((int64(a.W.Cols)+63)/64*128+16) <= 24704:
+		case a.Rows == 1 && a.TopK <= 12 && int64(a.W.Cols)%8 == 0 && int64(a.TopK)*((int64(a.W.Cols)+63)/64*128+16) <= 24704:
 			s.launchExpertDownQ8_0Few(q, a)
-		case a.W.Count <= 256 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && int64(a.W.Cols)%8 == 0 && 8*((int64(a.W.Cols)+63)/64*128+16) <= 49664:
+		case a.W.Count <= 1024 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && int64(a.W.Cols)%8 == 0 && 8*((int64(a.W.Cols)+63)/64*128+16) <= 49664:
 			s.launchExpertDownQ8_0Tiles(q, a)
 		default:
 			s.launchExpertDownQ8_0(q, a)
 		}
 	case op.SchemeQ4_0:
 		switch {
-		case a.Rows == 1 && a.TopK <= 8 && int64(a.W.Cols)%8 == 0 && int64(a.TopK)*((int64(a.W.Cols)+63)/64*128+16) <= 24704:
+		case a.Rows == 1 && a.TopK <= 12 && int64(a.W.Cols)%8 == 0 && int64(a.TopK)*((int64(a.W.Cols)+63)/64*128+16) <= 24704:
 			s.launchExpertDownQ4_0Few(q, a)
-		case a.W.Count <= 256 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && int64(a.W.Cols)%8 == 0 && 8*((int64(a.W.Cols)+63)/64*128+16) <= 49664:
+		case a.W.Count <= 1024 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && int64(a.W.Cols)%8 == 0 && 8*((int64(a.W.Cols)+63)/64*128+16) <= 49664:
 			s.launchExpertDownQ4_0Tiles(q, a)
 		default:
 			s.launchExpertDownQ4_0(q, a)
 		}
 	case op.SchemeQ4_1:
 		switch {
-		case a.Rows == 1 && a.TopK <= 8 && int64(a.W.Cols)%8 == 0 && int64(a.TopK)*((int64(a.W.Cols)+63)/64*128+16) <= 24704:
+		case a.Rows == 1 && a.TopK <= 12 && int64(a.W.Cols)%8 == 0 && int64(a.TopK)*((int64(a.W.Cols)+63)/64*128+16) <= 24704:
 			s.launchExpertDownQ4_1Few(q, a)
-		case a.W.Count <= 256 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && int64(a.W.Cols)%8 == 0 && 8*((int64(a.W.Cols)+63)/64*128+16) <= 49664:
+		case a.W.Count <= 1024 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && int64(a.W.Cols)%8 == 0 && 8*((int64(a.W.Cols)+63)/64*128+16) <= 49664:
 			s.launchExpertDownQ4_1Tiles(q, a)
 		default:
 			s.launchExpertDownQ4_1(q, a)
 		}
 	case op.SchemeF8:
 		switch {
-		case a.Rows == 1 && a.TopK <= 8 && int64(a.W.Cols)%8 == 0 && int64(a.TopK)*((int64(a.W.Cols)+63)/64*128+16) <= 24704:
+		case a.Rows == 1 && a.TopK <= 12 && int64(a.W.Cols)%8 == 0 && int64(a.TopK)*((int64(a.W.Cols)+63)/64*128+16) <= 24704:
 			s.launchExpertDownF8Few(q, a)
-		case a.W.Count <= 256 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && int64(a.W.Cols)%8 == 0 && 8*((int64(a.W.Cols)+63)/64*128+16) <= 49664:
+		case a.W.Count <= 1024 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && int64(a.W.Cols)%8 == 0 && 8*((int64(a.W.Cols)+63)/64*128+16) <= 49664:
 			s.launchExpertDownF8Tiles(q, a)
 		default:
 			s.launchExpertDownF8(q, a)
 		}
 	case op.SchemeF8Block:
 		switch {
-		case a.Rows == 1 && a.TopK <= 8 && int64(a.W.Cols)%8 == 0 && int64(a.TopK)*((int64(a.W.Cols)+63)/64*128+16) <= 24704:
+		case a.Rows == 1 && a.TopK <= 12 && int64(a.W.Cols)%8 == 0 && int64(a.TopK)*((int64(a.W.Cols)+63)/64*128+16) <= 24704:
 			s.launchExpertDownF8blockFew(q, a)
-		case a.W.Count <= 256 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && int64(a.W.Cols)%8 == 0 && 8*((int64(a.W.Cols)+63)/64*128+16) <= 49664:
+		case a.W.Count <= 1024 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && int64(a.W.Cols)%8 == 0 && 8*((int64(a.W.Cols)+63)/64*128+16) <= 49664:
 			s.launchExpertDownF8blockTiles(q, a)
 		default:
 			s.launchExpertDownF8block(q, a)
 		}
 	case op.SchemeNVFP4:
 		switch {
-		case a.Rows == 1 && a.TopK <= 8 && int64(a.W.Cols)%8 == 0 && int64(a.TopK)*((int64(a.W.Cols)+63)/64*128+16) <= 24704:
+		case a.Rows == 1 && a.TopK <= 12 && int64(a.W.Cols)%8 == 0 && int64(a.TopK)*((int64(a.W.Cols)+63)/64*128+16) <= 24704:
 			s.launchExpertDownNvfp4Few(q, a)
-		case a.W.Count <= 256 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && int64(a.W.Cols)%8 == 0 && 8*((int64(a.W.Cols)+63)/64*128+16) <= 49664:
+		case a.W.Count <= 1024 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && int64(a.W.Cols)%8 == 0 && 8*((int64(a.W.Cols)+63)/64*128+16) <= 49664:
 			s.launchExpertDownNvfp4Tiles(q, a)
 		default:
 			s.launchExpertDownNvfp4(q, a)
 		}
 	case op.SchemeQ6_K:
 		switch {
-		case a.Rows == 1 && a.TopK <= 8 && int64(a.W.Cols)%8 == 0 && int64(a.TopK)*((int64(a.W.Cols)+63)/64*128+16) <= 24704:
+		case a.Rows == 1 && a.TopK <= 12 && int64(a.W.Cols)%8 == 0 && int64(a.TopK)*((int64(a.W.Cols)+63)/64*128+16) <= 24704:
 			s.launchExpertDownQ6KFew(q, a)
-		case a.W.Count <= 256 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && int64(a.W.Cols)%8 == 0 && 8*((int64(a.W.Cols)+63)/64*128+16) <= 49664:
+		case a.W.Count <= 1024 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && int64(a.W.Cols)%8 == 0 && 8*((int64(a.W.Cols)+63)/64*128+16) <= 49664:
 			s.launchExpertDownQ6KTiles(q, a)
 		default:
 			s.launchExpertDownQ6K(q, a)
@@ -644,63 +644,63 @@ func (s *Set) ExpertUp(q op.Stream, a op.ExpertUp) {
 		}
 	case op.SchemeQ8_0:
 		switch {
-		case a.Rows == 1 && a.TopK <= 8 && int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 4096:
+		case a.Rows == 1 && a.TopK <= 12 && int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 4096:
 			s.launchExpertUpQ8_0Few(q, a)
-		case a.W.Count <= 256 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && 8*((int64(a.W.Cols)+63)/64*128+16) <= 32896:
+		case a.W.Count <= 1024 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && 8*((int64(a.W.Cols)+63)/64*128+16) <= 32896:
 			s.launchExpertUpQ8_0Tiles(q, a)
 		default:
 			s.launchExpertUpQ8_0(q, a)
 		}
 	case op.SchemeQ4_0:
 		switch {
-		case a.Rows == 1 && a.TopK <= 8 && int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 4096:
+		case a.Rows == 1 && a.TopK <= 12 && int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 4096:
 			s.launchExpertUpQ4_0Few(q, a)
-		case a.W.Count <= 256 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && 8*((int64(a.W.Cols)+63)/64*128+16) <= 32896:
+		case a.W.Count <= 1024 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && 8*((int64(a.W.Cols)+63)/64*128+16) <= 32896:
 			s.launchExpertUpQ4_0Tiles(q, a)
 		default:
 			s.launchExpertUpQ4_0(q, a)
 		}
 	case op.SchemeQ4_1:
 		switch {
-		case a.Rows == 1 && a.TopK <= 8 && int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 4096:
+		case a.Rows == 1 && a.TopK <= 12 && int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 4096:
 			s.launchExpertUpQ4_1Few(q, a)
-		case a.W.Count <= 256 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && 8*((int64(a.W.Cols)+63)/64*128+16) <= 32896:
+		case a.W.Count <= 1024 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && 8*((int64(a.W.Cols)+63)/64*128+16) <= 32896:
 			s.launchExpertUpQ4_1Tiles(q, a)
 		default:
 			s.launchExpertUpQ4_1(q, a)
 		}
 	case op.SchemeF8:
 		switch {
-		case a.Rows == 1 && a.TopK <= 8 && int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 4096:
+		case a.Rows == 1 && a.TopK <= 12 && int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 4096:
 			s.launchExpertUpF8Few(q, a)
-		case a.W.Count <= 256 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && 8*((int64(a.W.Cols)+63)/64*128+16) <= 32896:
+		case a.W.Count <= 1024 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && 8*((int64(a.W.Cols)+63)/64*128+16) <= 32896:
 			s.launchExpertUpF8Tiles(q, a)
 		default:
 			s.launchExpertUpF8(q, a)
 		}
 	case op.SchemeF8Block:
 		switch {
-		case a.Rows == 1 && a.TopK <= 8 && int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 4096:
+		case a.Rows == 1 && a.TopK <= 12 && int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 4096:
 			s.launchExpertUpF8blockFew(q, a)
-		case a.W.Count <= 256 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && 8*((int64(a.W.Cols)+63)/64*128+16) <= 32896:
+		case a.W.Count <= 1024 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && 8*((int64(a.W.Cols)+63)/64*128+16) <= 32896:
 			s.launchExpertUpF8blockTiles(q, a)
 		default:
 			s.launchExpertUpF8block(q, a)
 		}
 	case op.SchemeNVFP4:
 		switch {
-		case a.Rows == 1 && a.TopK <= 8 && int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 4096:
+		case a.Rows == 1 && a.TopK <= 12 && int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 4096:
 			s.launchExpertUpNvfp4Few(q, a)
-		case a.W.Count <= 256 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && 8*((int64(a.W.Cols)+63)/64*128+16) <= 32896:
+		case a.W.Count <= 1024 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && 8*((int64(a.W.Cols)+63)/64*128+16) <= 32896:
 			s.launchExpertUpNvfp4Tiles(q, a)
 		default:
 			s.launchExpertUpNvfp4(q, a)
 		}
 	case op.SchemeQ6_K:
 		switch {
-		case a.Rows == 1 && a.TopK <= 8 && int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 4096:
+		case a.Rows == 1 && a.TopK <= 12 && int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 4096:
 			s.launchExpertUpQ6KFew(q, a)
-		case a.W.Count <= 256 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && 8*((int64(a.W.Cols)+63)/64*128+16) <= 32896:
+		case a.W.Count <= 1024 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && 8*((int64(a.W.Cols)+63)/64*128+16) <= 32896:
 			s.launchExpertUpQ6KTiles(q, a)
 		default:
 			s.launchExpertUpQ6K(q, a)
@@ -956,15 +956,12 @@ func (s *Set) Pack(q op.Stream, a op.Pack) {
 	}
 }
 
-// PagedAttention: kernels/lib/cuda/attention.toml.
+// PagedAttention: kernels/lib/cuda/attention_64.toml,
+// kernels/lib/cuda/attention_128.toml,
+// kernels/lib/cuda/attention_256.toml,
+// kernels/lib/cuda/attention.toml.
 func (s *Set) PagedAttention(q op.Stream, a op.PagedAttention) {
 	switch {
-	case a.KVType == op.BF16 && a.HeadDim == 32 && int64(a.QPitch)%8 == 0 && (int64(a.Rows) <= 2*int64(a.Seqs) || int64(a.Rows)*int64(a.Heads) <= 4096):
-		s.launchAttentionFew_32_8(q, a)
-	case a.KVType == op.BF16 && a.HeadDim == 32 && int64(a.QPitch)%8 == 0 && a.Seqs == 1:
-		s.launchAttentionMany_32(q, a)
-	case a.KVType == op.BF16 && a.HeadDim == 32 && int64(a.QPitch)%8 == 0:
-		s.launchAttentionMixed_32(q, a)
 	case a.KVType == op.BF16 && a.HeadDim == 64 && int64(a.QPitch)%8 == 0 && int64(a.Seqs)*int64(a.KVHeads)*32 <= 336 && int64(a.Rows)*int64(a.Heads) <= 8*int64(a.Seqs)*int64(a.KVHeads):
 		s.launchAttentionCluster_64_8(q, a)
 	case a.KVType == op.BF16 && a.HeadDim == 64 && int64(a.QPitch)%8 == 0 && int64(a.Seqs)*int64(a.KVHeads)*4 <= 48 && int64(a.MaxBlocks)*int64(a.BlockSize) <= 16384 && int64(a.Rows)*int64(a.Heads) <= 8*int64(a.Seqs)*int64(a.KVHeads):
@@ -1009,6 +1006,12 @@ func (s *Set) PagedAttention(q op.Stream, a op.PagedAttention) {
 		s.launchAttentionMany_256(q, a)
 	case a.KVType == op.BF16 && a.HeadDim == 256 && int64(a.QPitch)%8 == 0:
 		s.launchAttentionMixed_256(q, a)
+	case a.KVType == op.BF16 && a.HeadDim == 32 && int64(a.QPitch)%8 == 0 && (int64(a.Rows) <= 2*int64(a.Seqs) || int64(a.Rows)*int64(a.Heads) <= 4096):
+		s.launchAttentionFew_32_8(q, a)
+	case a.KVType == op.BF16 && a.HeadDim == 32 && int64(a.QPitch)%8 == 0 && a.Seqs == 1:
+		s.launchAttentionMany_32(q, a)
+	case a.KVType == op.BF16 && a.HeadDim == 32 && int64(a.QPitch)%8 == 0:
+		s.launchAttentionMixed_32(q, a)
 	case a.KVType == op.BF16:
 		s.launchAttentionRowsBf16(q, a)
 	default:
@@ -2213,6 +2216,207 @@ func (s *Set) launchPackQ6K(q op.Stream, a op.Pack) {
 	}
 }
 
+// launchAttentionCluster_64_8: kernels/lib/cuda/attention_64.toml, order tiles.
+func (s *Set) launchAttentionCluster_64_8(q op.Stream, a op.PagedAttention) {
+	if g := (op.Grid{X: uint32(8 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[kernelAttentionCluster_64_8], g)
+	}
+}
+
+// launchAttentionCluster_64_4: kernels/lib/cuda/attention_64.toml, order tiles.
+func (s *Set) launchAttentionCluster_64_4(q op.Stream, a op.PagedAttention) {
+	if g := (op.Grid{X: uint32(4 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[kernelAttentionCluster_64_4], g)
+	}
+}
+
+// launchAttentionShares_64: kernels/lib/cuda/attention_64.toml, order shares.
+func (s *Set) launchAttentionShares_64(q op.Stream, a op.PagedAttention) {
+	b := argumentsPagedAttention{a, q.Scratch(393216)}
+	if g := (op.Grid{X: uint32(min(48, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
+		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[kernelAttentionShares_64], g)
+	}
+}
+
+// launchAttentionFew_64_8: kernels/lib/cuda/attention_64.toml, order tiles.
+func (s *Set) launchAttentionFew_64_8(q op.Stream, a op.PagedAttention) {
+	b := argumentsPagedAttention{a, q.Scratch(int64(a.Rows) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 264)}
+	if g := (op.Grid{X: uint32(min(48, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
+		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[kernelAttentionFew_64_8], g)
+	}
+}
+
+// launchAttentionMany_64: kernels/lib/cuda/attention_64.toml, order tiles.
+func (s *Set) launchAttentionMany_64(q op.Stream, a op.PagedAttention) {
+	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + (max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1)) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[kernelAttentionMany_64], g)
+	}
+}
+
+// launchAttentionMixed_64: kernels/lib/cuda/attention_64.toml, order tiles.
+func (s *Set) launchAttentionMixed_64(q op.Stream, a op.PagedAttention) {
+	b := argumentsPagedAttention{a, q.Scratch(int64(a.Seqs) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 264)}
+	if g := (op.Grid{X: uint32(min(48, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
+		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[kernelAttentionMixed_64_0], g)
+	}
+	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + (max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1)) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[kernelAttentionMixed_64_1], g)
+	}
+}
+
+// launchAttentionCluster_128_8: kernels/lib/cuda/attention_128.toml, order tiles.
+func (s *Set) launchAttentionCluster_128_8(q op.Stream, a op.PagedAttention) {
+	if g := (op.Grid{X: uint32(8 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[kernelAttentionCluster_128_8], g)
+	}
+}
+
+// launchAttentionCluster_128_4: kernels/lib/cuda/attention_128.toml, order tiles.
+func (s *Set) launchAttentionCluster_128_4(q op.Stream, a op.PagedAttention) {
+	if g := (op.Grid{X: uint32(4 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[kernelAttentionCluster_128_4], g)
+	}
+}
+
+// launchAttentionShares_128: kernels/lib/cuda/attention_128.toml, order shares.
+func (s *Set) launchAttentionShares_128(q op.Stream, a op.PagedAttention) {
+	b := argumentsPagedAttention{a, q.Scratch(589824)}
+	if g := (op.Grid{X: uint32(min(48, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
+		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[kernelAttentionShares_128], g)
+	}
+}
+
+// launchAttentionFew_128_8: kernels/lib/cuda/attention_128.toml, order tiles.
+func (s *Set) launchAttentionFew_128_8(q op.Stream, a op.PagedAttention) {
+	b := argumentsPagedAttention{a, q.Scratch(int64(a.Rows) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 520)}
+	if g := (op.Grid{X: uint32(min(48, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
+		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[kernelAttentionFew_128_8], g)
+	}
+}
+
+// launchAttentionShares_128_16: kernels/lib/cuda/attention_128.toml, order shares_16.
+func (s *Set) launchAttentionShares_128_16(q op.Stream, a op.PagedAttention) {
+	b := argumentsPagedAttention{a, q.Scratch(1179648)}
+	if g := (op.Grid{X: uint32(min(48, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
+		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[kernelAttentionShares_128_16], g)
+	}
+}
+
+// launchAttentionFew_128_16: kernels/lib/cuda/attention_128.toml, order tiles.
+func (s *Set) launchAttentionFew_128_16(q op.Stream, a op.PagedAttention) {
+	b := argumentsPagedAttention{a, q.Scratch(int64(a.Rows) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 520)}
+	if g := (op.Grid{X: uint32(min(48, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
+		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[kernelAttentionFew_128_16], g)
+	}
+}
+
+// launchAttentionMany_128: kernels/lib/cuda/attention_128.toml, order tiles.
+func (s *Set) launchAttentionMany_128(q op.Stream, a op.PagedAttention) {
+	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + (max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1)) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[kernelAttentionMany_128], g)
+	}
+}
+
+// launchAttentionMixed_128: kernels/lib/cuda/attention_128.toml, order tiles.
+func (s *Set) launchAttentionMixed_128(q op.Stream, a op.PagedAttention) {
+	b := argumentsPagedAttention{a, q.Scratch(int64(a.Seqs) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 520)}
+	if g := (op.Grid{X: uint32(min(48, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
+		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[kernelAttentionMixed_128_0], g)
+	}
+	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + (max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1)) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[kernelAttentionMixed_128_1], g)
+	}
+}
+
+// launchAttentionCluster_256_8: kernels/lib/cuda/attention_256.toml, order tiles.
+func (s *Set) launchAttentionCluster_256_8(q op.Stream, a op.PagedAttention) {
+	if g := (op.Grid{X: uint32(8 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[kernelAttentionCluster_256_8], g)
+	}
+}
+
+// launchAttentionCluster_256_4: kernels/lib/cuda/attention_256.toml, order tiles.
+func (s *Set) launchAttentionCluster_256_4(q op.Stream, a op.PagedAttention) {
+	if g := (op.Grid{X: uint32(4 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[kernelAttentionCluster_256_4], g)
+	}
+}
+
+// launchAttentionShares_256: kernels/lib/cuda/attention_256.toml, order shares.
+func (s *Set) launchAttentionShares_256(q op.Stream, a op.PagedAttention) {
+	b := argumentsPagedAttention{a, q.Scratch(983040)}
+	if g := (op.Grid{X: uint32(min(48, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+63)/64)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
+		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[kernelAttentionShares_256], g)
+	}
+}
+
+// launchAttentionFew_256_8: kernels/lib/cuda/attention_256.toml, order tiles.
+func (s *Set) launchAttentionFew_256_8(q op.Stream, a op.PagedAttention) {
+	b := argumentsPagedAttention{a, q.Scratch(int64(a.Rows) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 63) / 64) * 1032)}
+	if g := (op.Grid{X: uint32(min(48, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+63)/64)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
+		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[kernelAttentionFew_256_8], g)
+	}
+}
+
+// launchAttentionShares_256_16: kernels/lib/cuda/attention_256.toml, order shares_16.
+func (s *Set) launchAttentionShares_256_16(q op.Stream, a op.PagedAttention) {
+	b := argumentsPagedAttention{a, q.Scratch(1966080)}
+	if g := (op.Grid{X: uint32(min(48, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+63)/64)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
+		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[kernelAttentionShares_256_16], g)
+	}
+}
+
+// launchAttentionFew_256_16: kernels/lib/cuda/attention_256.toml, order tiles.
+func (s *Set) launchAttentionFew_256_16(q op.Stream, a op.PagedAttention) {
+	b := argumentsPagedAttention{a, q.Scratch(int64(a.Rows) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 63) / 64) * 1032)}
+	if g := (op.Grid{X: uint32(min(48, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+63)/64)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
+		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[kernelAttentionFew_256_16], g)
+	}
+}
+
+// launchAttentionMany_256: kernels/lib/cuda/attention_256.toml, order tiles.
+func (s *Set) launchAttentionMany_256(q op.Stream, a op.PagedAttention) {
+	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + (max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1)) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[kernelAttentionMany_256], g)
+	}
+}
+
+// launchAttentionMixed_256: kernels/lib/cuda/attention_256.toml, order tiles.
+func (s *Set) launchAttentionMixed_256(q op.Stream, a op.PagedAttention) {
+	b := argumentsPagedAttention{a, q.Scratch(int64(a.Seqs) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 63) / 64) * 1032)}
+	if g := (op.Grid{X: uint32(min(48, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+63)/64)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
+		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[kernelAttentionMixed_256_0], g)
+	}
+	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + (max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1)) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[kernelAttentionMixed_256_1], g)
+	}
+}
+
 // launchAttentionFew_32_8: kernels/lib/cuda/attention.toml, order tiles.
 func (s *Set) launchAttentionFew_32_8(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Rows) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 136)}
@@ -2240,207 +2444,6 @@ func (s *Set) launchAttentionMixed_32(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + (max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1)) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelAttentionMixed_32_1], g)
-	}
-}
-
-// launchAttentionCluster_64_8: kernels/lib/cuda/attention.toml, order tiles.
-func (s *Set) launchAttentionCluster_64_8(q op.Stream, a op.PagedAttention) {
-	if g := (op.Grid{X: uint32(8 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[kernelAttentionCluster_64_8], g)
-	}
-}
-
-// launchAttentionCluster_64_4: kernels/lib/cuda/attention.toml, order tiles.
-func (s *Set) launchAttentionCluster_64_4(q op.Stream, a op.PagedAttention) {
-	if g := (op.Grid{X: uint32(4 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[kernelAttentionCluster_64_4], g)
-	}
-}
-
-// launchAttentionShares_64: kernels/lib/cuda/attention.toml, order shares.
-func (s *Set) launchAttentionShares_64(q op.Stream, a op.PagedAttention) {
-	b := argumentsPagedAttention{a, q.Scratch(393216)}
-	if g := (op.Grid{X: uint32(min(48, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
-		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[kernelAttentionShares_64], g)
-	}
-}
-
-// launchAttentionFew_64_8: kernels/lib/cuda/attention.toml, order tiles.
-func (s *Set) launchAttentionFew_64_8(q op.Stream, a op.PagedAttention) {
-	b := argumentsPagedAttention{a, q.Scratch(int64(a.Rows) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 264)}
-	if g := (op.Grid{X: uint32(min(48, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
-		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[kernelAttentionFew_64_8], g)
-	}
-}
-
-// launchAttentionMany_64: kernels/lib/cuda/attention.toml, order tiles.
-func (s *Set) launchAttentionMany_64(q op.Stream, a op.PagedAttention) {
-	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + (max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1)) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[kernelAttentionMany_64], g)
-	}
-}
-
-// launchAttentionMixed_64: kernels/lib/cuda/attention.toml, order tiles.
-func (s *Set) launchAttentionMixed_64(q op.Stream, a op.PagedAttention) {
-	b := argumentsPagedAttention{a, q.Scratch(int64(a.Seqs) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 264)}
-	if g := (op.Grid{X: uint32(min(48, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
-		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[kernelAttentionMixed_64_0], g)
-	}
-	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + (max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1)) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[kernelAttentionMixed_64_1], g)
-	}
-}
-
-// launchAttentionCluster_128_8: kernels/lib/cuda/attention.toml, order tiles.
-func (s *Set) launchAttentionCluster_128_8(q op.Stream, a op.PagedAttention) {
-	if g := (op.Grid{X: uint32(8 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[kernelAttentionCluster_128_8], g)
-	}
-}
-
-// launchAttentionCluster_128_4: kernels/lib/cuda/attention.toml, order tiles.
-func (s *Set) launchAttentionCluster_128_4(q op.Stream, a op.PagedAttention) {
-	if g := (op.Grid{X: uint32(4 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[kernelAttentionCluster_128_4], g)
-	}
-}
-
-// launchAttentionShares_128: kernels/lib/cuda/attention.toml, order shares.
-func (s *Set) launchAttentionShares_128(q op.Stream, a op.PagedAttention) {
-	b := argumentsPagedAttention{a, q.Scratch(589824)}
-	if g := (op.Grid{X: uint32(min(48, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
-		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[kernelAttentionShares_128], g)
-	}
-}
-
-// launchAttentionFew_128_8: kernels/lib/cuda/attention.toml, order tiles.
-func (s *Set) launchAttentionFew_128_8(q op.Stream, a op.PagedAttention) {
-	b := argumentsPagedAttention{a, q.Scratch(int64(a.Rows) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 520)}
-	if g := (op.Grid{X: uint32(min(48, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
-		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[kernelAttentionFew_128_8], g)
-	}
-}
-
-// launchAttentionShares_128_16: kernels/lib/cuda/attention.toml, order shares_16.
-func (s *Set) launchAttentionShares_128_16(q op.Stream, a op.PagedAttention) {
-	b := argumentsPagedAttention{a, q.Scratch(1179648)}
-	if g := (op.Grid{X: uint32(min(48, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
-		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[kernelAttentionShares_128_16], g)
-	}
-}
-
-// launchAttentionFew_128_16: kernels/lib/cuda/attention.toml, order tiles.
-func (s *Set) launchAttentionFew_128_16(q op.Stream, a op.PagedAttention) {
-	b := argumentsPagedAttention{a, q.Scratch(int64(a.Rows) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 520)}
-	if g := (op.Grid{X: uint32(min(48, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
-		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[kernelAttentionFew_128_16], g)
-	}
-}
-
-// launchAttentionMany_128: kernels/lib/cuda/attention.toml, order tiles.
-func (s *Set) launchAttentionMany_128(q op.Stream, a op.PagedAttention) {
-	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + (max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1)) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[kernelAttentionMany_128], g)
-	}
-}
-
-// launchAttentionMixed_128: kernels/lib/cuda/attention.toml, order tiles.
-func (s *Set) launchAttentionMixed_128(q op.Stream, a op.PagedAttention) {
-	b := argumentsPagedAttention{a, q.Scratch(int64(a.Seqs) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 520)}
-	if g := (op.Grid{X: uint32(min(48, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
-		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[kernelAttentionMixed_128_0], g)
-	}
-	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + (max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1)) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[kernelAttentionMixed_128_1], g)
-	}
-}
-
-// launchAttentionCluster_256_8: kernels/lib/cuda/attention.toml, order tiles.
-func (s *Set) launchAttentionCluster_256_8(q op.Stream, a op.PagedAttention) {
-	if g := (op.Grid{X: uint32(8 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[kernelAttentionCluster_256_8], g)
-	}
-}
-
-// launchAttentionCluster_256_4: kernels/lib/cuda/attention.toml, order tiles.
-func (s *Set) launchAttentionCluster_256_4(q op.Stream, a op.PagedAttention) {
-	if g := (op.Grid{X: uint32(4 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[kernelAttentionCluster_256_4], g)
-	}
-}
-
-// launchAttentionShares_256: kernels/lib/cuda/attention.toml, order shares.
-func (s *Set) launchAttentionShares_256(q op.Stream, a op.PagedAttention) {
-	b := argumentsPagedAttention{a, q.Scratch(983040)}
-	if g := (op.Grid{X: uint32(min(48, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+63)/64)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
-		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[kernelAttentionShares_256], g)
-	}
-}
-
-// launchAttentionFew_256_8: kernels/lib/cuda/attention.toml, order tiles.
-func (s *Set) launchAttentionFew_256_8(q op.Stream, a op.PagedAttention) {
-	b := argumentsPagedAttention{a, q.Scratch(int64(a.Rows) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 63) / 64) * 1032)}
-	if g := (op.Grid{X: uint32(min(48, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+63)/64)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
-		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[kernelAttentionFew_256_8], g)
-	}
-}
-
-// launchAttentionShares_256_16: kernels/lib/cuda/attention.toml, order shares_16.
-func (s *Set) launchAttentionShares_256_16(q op.Stream, a op.PagedAttention) {
-	b := argumentsPagedAttention{a, q.Scratch(1966080)}
-	if g := (op.Grid{X: uint32(min(48, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+63)/64)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
-		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[kernelAttentionShares_256_16], g)
-	}
-}
-
-// launchAttentionFew_256_16: kernels/lib/cuda/attention.toml, order tiles.
-func (s *Set) launchAttentionFew_256_16(q op.Stream, a op.PagedAttention) {
-	b := argumentsPagedAttention{a, q.Scratch(int64(a.Rows) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 63) / 64) * 1032)}
-	if g := (op.Grid{X: uint32(min(48, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+63)/64)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
-		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[kernelAttentionFew_256_16], g)
-	}
-}
-
-// launchAttentionMany_256: kernels/lib/cuda/attention.toml, order tiles.
-func (s *Set) launchAttentionMany_256(q op.Stream, a op.PagedAttention) {
-	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + (max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1)) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[kernelAttentionMany_256], g)
-	}
-}
-
-// launchAttentionMixed_256: kernels/lib/cuda/attention.toml, order tiles.
-func (s *Set) launchAttentionMixed_256(q op.Stream, a op.PagedAttention) {
-	b := argumentsPagedAttention{a, q.Scratch(int64(a.Seqs) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 63) / 64) * 1032)}
-	if g := (op.Grid{X: uint32(min(48, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+63)/64)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
-		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[kernelAttentionMixed_256_0], g)
-	}
-	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + (max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1)) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[kernelAttentionMixed_256_1], g)
 	}
 }
 
@@ -2771,11 +2774,6 @@ func (s *Set) scratchExpertDown(a op.ExpertDown) (most int64) {
 }
 
 func (s *Set) scratchPagedAttention(a op.PagedAttention) (most int64) {
-	if a.HeadDim == 32 && a.KVType == op.BF16 && int64(a.QPitch)%8 == 0 {
-		most = max(most, min(int64(a.Rows), 2*int64(a.Seqs))*int64(a.Heads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*136,
-			min(int64(a.Rows)*int64(a.Heads), 4096)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*136,
-			int64(a.Seqs)*int64(a.Heads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*136)
-	}
 	if !s.has.exact && a.HeadDim == 64 && a.KVType == op.BF16 && int64(a.QPitch)%8 == 0 {
 		most = max(most, 393216)
 	}
@@ -2811,6 +2809,11 @@ func (s *Set) scratchPagedAttention(a op.PagedAttention) (most int64) {
 	}
 	if a.HeadDim == 256 && a.KVType == op.BF16 && int64(a.QPitch)%8 == 0 {
 		most = max(most, int64(a.Seqs)*int64(a.Heads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+63)/64)*1032)
+	}
+	if a.HeadDim == 32 && a.KVType == op.BF16 && int64(a.QPitch)%8 == 0 {
+		most = max(most, min(int64(a.Rows), 2*int64(a.Seqs))*int64(a.Heads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*136,
+			min(int64(a.Rows)*int64(a.Heads), 4096)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*136,
+			int64(a.Seqs)*int64(a.Heads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*136)
 	}
 	return most
 }

@@ -253,6 +253,7 @@ var Kernels = [...]bundle.Kernel{
 	{Name: "atlas_expert_up_bf16_wide_128", MostBlocks: 132},
 	{Name: "atlas_expert_up_bf16_wide_64", MostBlocks: 132},
 	{Name: "atlas_expert_up_bf16_few_1"},
+	{Name: "atlas_expert_up_bf16_few_1_wide"},
 	{Name: "atlas_expert_up_bf16_tiles"},
 	{Name: "atlas_expert_up_bf16_8"},
 	{Name: "atlas_expert_up_bf16_32"},
@@ -261,6 +262,7 @@ var Kernels = [...]bundle.Kernel{
 	{Name: "atlas_expert_up_q8_0_wide_128", MostBlocks: 132},
 	{Name: "atlas_expert_up_q8_0_wide_64", MostBlocks: 132},
 	{Name: "atlas_expert_up_q8_0_few_1"},
+	{Name: "atlas_expert_up_q8_0_few_1_wide"},
 	{Name: "atlas_expert_up_q8_0_tiles"},
 	{Name: "atlas_expert_up_q8_0_8"},
 	{Name: "atlas_expert_up_q8_0_32"},
@@ -269,6 +271,7 @@ var Kernels = [...]bundle.Kernel{
 	{Name: "atlas_expert_up_q4_0_wide_128", MostBlocks: 132},
 	{Name: "atlas_expert_up_q4_0_wide_64", MostBlocks: 132},
 	{Name: "atlas_expert_up_q4_0_few_1"},
+	{Name: "atlas_expert_up_q4_0_few_1_wide"},
 	{Name: "atlas_expert_up_q4_0_tiles"},
 	{Name: "atlas_expert_up_q4_0_8"},
 	{Name: "atlas_expert_up_q4_0_32"},
@@ -277,6 +280,7 @@ var Kernels = [...]bundle.Kernel{
 	{Name: "atlas_expert_up_q4_1_wide_128", MostBlocks: 132},
 	{Name: "atlas_expert_up_q4_1_wide_64", MostBlocks: 132},
 	{Name: "atlas_expert_up_q4_1_few_1"},
+	{Name: "atlas_expert_up_q4_1_few_1_wide"},
 	{Name: "atlas_expert_up_q4_1_tiles"},
 	{Name: "atlas_expert_up_q4_1_8"},
 	{Name: "atlas_expert_up_q4_1_32"},
@@ -285,6 +289,7 @@ var Kernels = [...]bundle.Kernel{
 	{Name: "atlas_expert_up_f8_wide_128", MostBlocks: 132},
 	{Name: "atlas_expert_up_f8_wide_64", MostBlocks: 132},
 	{Name: "atlas_expert_up_f8_few_1"},
+	{Name: "atlas_expert_up_f8_few_1_wide"},
 	{Name: "atlas_expert_up_f8_tiles"},
 	{Name: "atlas_expert_up_f8_8"},
 	{Name: "atlas_expert_up_f8_32"},
@@ -296,6 +301,7 @@ var Kernels = [...]bundle.Kernel{
 	{Name: "atlas_expert_up_f8block_e4m3_64_1", Rounds: "e4m3x128", MostBlocks: 132},
 	{Name: "atlas_expert_up_f8block_wide", MostBlocks: 132},
 	{Name: "atlas_expert_up_f8block_few_1"},
+	{Name: "atlas_expert_up_f8block_few_1_wide"},
 	{Name: "atlas_expert_up_f8block_few_4"},
 	{Name: "atlas_expert_up_f8block_tiles_many"},
 	{Name: "atlas_expert_up_f8block_tiles"},
@@ -307,6 +313,7 @@ var Kernels = [...]bundle.Kernel{
 	{Name: "atlas_expert_up_nvfp4_wide_64", MostBlocks: 132},
 	{Name: "atlas_expert_up_nvfp4_spread_4"},
 	{Name: "atlas_expert_up_nvfp4_few_1"},
+	{Name: "atlas_expert_up_nvfp4_few_1_wide"},
 	{Name: "atlas_expert_up_nvfp4_tiles"},
 	{Name: "atlas_expert_up_nvfp4_8"},
 	{Name: "atlas_expert_up_nvfp4_32"},
@@ -315,6 +322,7 @@ var Kernels = [...]bundle.Kernel{
 	{Name: "atlas_expert_up_q6_k_wide_128", MostBlocks: 132},
 	{Name: "atlas_expert_up_q6_k_wide_64", MostBlocks: 132},
 	{Name: "atlas_expert_up_q6_k_few_1"},
+	{Name: "atlas_expert_up_q6_k_few_1_wide"},
 	{Name: "atlas_expert_up_q6_k_tiles"},
 	{Name: "atlas_expert_up_q6_k_8"},
 	{Name: "atlas_expert_up_q6_k_32"},
@@ -631,6 +639,7 @@ var Kernels = [...]bundle.Kernel{
 	{Name: "atlas_linear_nvfp4_held_4_two", MostBlocks: 132},
 	{Name: "atlas_linear_nvfp4_spread_1_middle", MostBlocks: 132},
 	{Name: "atlas_linear_nvfp4_spread_1", MostBlocks: 264},
+	{Name: "atlas_linear_nvfp4_spread_1_long", MostBlocks: 264},
 	{Name: "atlas_linear_nvfp4_1", MostBlocks: 132},
 	{Name: "atlas_linear_nvfp4_spread_4", MostBlocks: 132},
 	{Name: "atlas_linear_nvfp4_4", MostBlocks: 132},
@@ -841,6 +850,7 @@ var Kernels = [...]bundle.Kernel{
 	{Name: "atlas_linear_nvfp4_held_4_two_add", MostBlocks: 132},
 	{Name: "atlas_linear_nvfp4_spread_1_middle_add", MostBlocks: 132},
 	{Name: "atlas_linear_nvfp4_spread_1_add", MostBlocks: 264},
+	{Name: "atlas_linear_nvfp4_spread_1_long_add", MostBlocks: 264},
 	{Name: "atlas_linear_nvfp4_1_add", MostBlocks: 132},
 	{Name: "atlas_linear_nvfp4_spread_4_add", MostBlocks: 132},
 	{Name: "atlas_linear_nvfp4_4_add", MostBlocks: 132},
@@ -979,6 +989,8 @@ var Kernels = [...]bundle.Kernel{
 	{Name: "atlas_norm_linear_q6_k_4", MostBlocks: 132},
 	{Name: "atlas_norm_route_row"},
 	{Name: "atlas_norm_route_row_of_256"},
+	{Name: "atlas_norm_route_row_of_256_wide"},
+	{Name: "atlas_norm_route_row_of_512"},
 	{Name: "atlas_norm_route_1"},
 	{Name: "atlas_norm_route_8"},
 	{Name: "atlas_norm_route_16"},
@@ -1020,10 +1032,6 @@ var Kernels = [...]bundle.Kernel{
 	{Name: "atlas_attention_wide_256", MostBlocks: 132},
 	{Name: "atlas_attention_wide_beside_256_0", MostBlocks: 132},
 	{Name: "atlas_attention_wide_beside_256_1", MostBlocks: 132},
-	{Name: "atlas_attention_few_32_8", MostBlocks: 132},
-	{Name: "atlas_attention_many_32"},
-	{Name: "atlas_attention_mixed_32_0", MostBlocks: 132},
-	{Name: "atlas_attention_mixed_32_1"},
 	{Name: "atlas_attention_cluster_64_8"},
 	{Name: "atlas_attention_cluster_64_4"},
 	{Name: "atlas_attention_shares_64", MostBlocks: 132},
@@ -1049,6 +1057,10 @@ var Kernels = [...]bundle.Kernel{
 	{Name: "atlas_attention_many_256"},
 	{Name: "atlas_attention_mixed_256_0", MostBlocks: 132},
 	{Name: "atlas_attention_mixed_256_1"},
+	{Name: "atlas_attention_few_32_8", MostBlocks: 132},
+	{Name: "atlas_attention_many_32"},
+	{Name: "atlas_attention_mixed_32_0", MostBlocks: 132},
+	{Name: "atlas_attention_mixed_32_1"},
 	{Name: "atlas_attention_rows_bf16"},
 	{Name: "atlas_attention_rows_f32"},
 	{Name: "atlas_rmsnorm_2048"},
@@ -1329,6 +1341,7 @@ const (
 	kernelExpertUpBf16Wide_128
 	kernelExpertUpBf16Wide_64
 	kernelExpertUpBf16Few_1
+	kernelExpertUpBf16Few_1Wide
 	kernelExpertUpBf16Tiles
 	kernelExpertUpBf16_8
 	kernelExpertUpBf16_32
@@ -1337,6 +1350,7 @@ const (
 	kernelExpertUpQ8_0Wide_128
 	kernelExpertUpQ8_0Wide_64
 	kernelExpertUpQ8_0Few_1
+	kernelExpertUpQ8_0Few_1Wide
 	kernelExpertUpQ8_0Tiles
 	kernelExpertUpQ8_0_8
 	kernelExpertUpQ8_0_32
@@ -1345,6 +1359,7 @@ const (
 	kernelExpertUpQ4_0Wide_128
 	kernelExpertUpQ4_0Wide_64
 	kernelExpertUpQ4_0Few_1
+	kernelExpertUpQ4_0Few_1Wide
 	kernelExpertUpQ4_0Tiles
 	kernelExpertUpQ4_0_8
 	kernelExpertUpQ4_0_32
@@ -1353,6 +1368,7 @@ const (
 	kernelExpertUpQ4_1Wide_128
 	kernelExpertUpQ4_1Wide_64
 	kernelExpertUpQ4_1Few_1
+	kernelExpertUpQ4_1Few_1Wide
 	kernelExpertUpQ4_1Tiles
 	kernelExpertUpQ4_1_8
 	kernelExpertUpQ4_1_32
@@ -1361,6 +1377,7 @@ const (
 	kernelExpertUpF8Wide_128
 	kernelExpertUpF8Wide_64
 	kernelExpertUpF8Few_1
+	kernelExpertUpF8Few_1Wide
 	kernelExpertUpF8Tiles
 	kernelExpertUpF8_8
 	kernelExpertUpF8_32
@@ -1372,6 +1389,7 @@ const (
 	kernelExpertUpF8blockE4m3_64_1
 	kernelExpertUpF8blockWide
 	kernelExpertUpF8blockFew_1
+	kernelExpertUpF8blockFew_1Wide
 	kernelExpertUpF8blockFew_4
 	kernelExpertUpF8blockTilesMany
 	kernelExpertUpF8blockTiles
@@ -1383,6 +1401,7 @@ const (
 	kernelExpertUpNvfp4Wide_64
 	kernelExpertUpNvfp4Spread_4
 	kernelExpertUpNvfp4Few_1
+	kernelExpertUpNvfp4Few_1Wide
 	kernelExpertUpNvfp4Tiles
 	kernelExpertUpNvfp4_8
 	kernelExpertUpNvfp4_32
@@ -1391,6 +1410,7 @@ const (
 	kernelExpertUpQ6KWide_128
 	kernelExpertUpQ6KWide_64
 	kernelExpertUpQ6KFew_1
+	kernelExpertUpQ6KFew_1Wide
 	kernelExpertUpQ6KTiles
 	kernelExpertUpQ6K_8
 	kernelExpertUpQ6K_32
@@ -1707,6 +1727,7 @@ const (
 	kernelLinearNvfp4Held_4Two
 	kernelLinearNvfp4Spread_1Middle
 	kernelLinearNvfp4Spread_1
+	kernelLinearNvfp4Spread_1Long
 	kernelLinearNvfp4_1
 	kernelLinearNvfp4Spread_4
 	kernelLinearNvfp4_4
@@ -1917,6 +1938,7 @@ const (
 	kernelLinearNvfp4Held_4TwoAdd
 	kernelLinearNvfp4Spread_1MiddleAdd
 	kernelLinearNvfp4Spread_1Add
+	kernelLinearNvfp4Spread_1LongAdd
 	kernelLinearNvfp4_1Add
 	kernelLinearNvfp4Spread_4Add
 	kernelLinearNvfp4_4Add
@@ -2055,6 +2077,8 @@ const (
 	kernelNormLinearQ6K_4
 	kernelNormRouteRow
 	kernelNormRouteRowOf_256
+	kernelNormRouteRowOf_256Wide
+	kernelNormRouteRowOf_512
 	kernelNormRoute_1
 	kernelNormRoute_8
 	kernelNormRoute_16
@@ -2096,10 +2120,6 @@ const (
 	kernelAttentionWide_256
 	kernelAttentionWideBeside_256_0
 	kernelAttentionWideBeside_256_1
-	kernelAttentionFew_32_8
-	kernelAttentionMany_32
-	kernelAttentionMixed_32_0
-	kernelAttentionMixed_32_1
 	kernelAttentionCluster_64_8
 	kernelAttentionCluster_64_4
 	kernelAttentionShares_64
@@ -2125,6 +2145,10 @@ const (
 	kernelAttentionMany_256
 	kernelAttentionMixed_256_0
 	kernelAttentionMixed_256_1
+	kernelAttentionFew_32_8
+	kernelAttentionMany_32
+	kernelAttentionMixed_32_0
+	kernelAttentionMixed_32_1
 	kernelAttentionRowsBf16
 	kernelAttentionRowsF32
 	kernelRmsnorm_2048
@@ -2291,9 +2315,9 @@ func (s *Set) ExpertDown(q op.Stream, a op.ExpertDown) {
 			s.launchExpertDownBf16Wide_64(q, a)
 		case a.Rows == 1 && a.TopK <= 8 && int64(a.W.Cols)%8 == 0 && int64(a.TopK)*((int64(a.W.Cols)+63)/64*128) <= 12288:
 			s.launchExpertDownBf16One(q, a)
-		case a.Rows <= 4 && a.TopK <= 8 && int64(a.W.Cols)%8 == 0 && int64(a.Rows)*int64(a.TopK)*((int64(a.W.Cols)+63)/64*128+16) <= 49664:
+		case a.Rows <= 4 && int64(a.Rows)*int64(a.TopK) <= 32 && int64(a.W.Cols)%8 == 0 && int64(a.Rows)*int64(a.TopK)*((int64(a.W.Cols)+63)/64*128+16) <= 49664:
 			s.launchExpertDownBf16Few_4(q, a)
-		case int64(a.W.Cols)%8 == 0 && a.W.Count <= 512 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && (s.has.exact || int64(a.Rows)*int64(a.TopK) < 6*int64(a.W.Count)) && 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792:
+		case int64(a.W.Cols)%8 == 0 && a.W.Count <= 1024 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && (s.has.exact || int64(a.Rows)*int64(a.TopK) < 6*int64(a.W.Count)) && 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792:
 			s.launchExpertDownBf16Tiles(q, a)
 		case int64(a.Rows)*int64(a.TopK) <= 4*int64(a.W.Count) && min(int64(a.Rows)*int64(a.TopK), 4096)*4+min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/8)*12+128 <= 77568:
 			s.launchExpertDownBf16_8(q, a)
@@ -2310,9 +2334,9 @@ func (s *Set) ExpertDown(q op.Stream, a op.ExpertDown) {
 			s.launchExpertDownQ8_0Wide_64(q, a)
 		case a.Rows == 1 && a.TopK <= 8 && int64(a.W.Cols)%8 == 0 && int64(a.TopK)*((int64(a.W.Cols)+63)/64*128) <= 12288:
 			s.launchExpertDownQ8_0One(q, a)
-		case a.Rows <= 4 && a.TopK <= 8 && int64(a.W.Cols)%8 == 0 && int64(a.Rows)*int64(a.TopK)*((int64(a.W.Cols)+63)/64*128+16) <= 49664:
+		case a.Rows <= 4 && int64(a.Rows)*int64(a.TopK) <= 32 && int64(a.W.Cols)%8 == 0 && int64(a.Rows)*int64(a.TopK)*((int64(a.W.Cols)+63)/64*128+16) <= 49664:
 			s.launchExpertDownQ8_0Few_4(q, a)
-		case int64(a.W.Cols)%8 == 0 && a.W.Count <= 512 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792:
+		case int64(a.W.Cols)%8 == 0 && a.W.Count <= 1024 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792:
 			s.launchExpertDownQ8_0Tiles(q, a)
 		case int64(a.Rows)*int64(a.TopK) <= 4*int64(a.W.Count) && min(int64(a.Rows)*int64(a.TopK), 4096)*4+min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/8)*12+128 <= 6912:
 			s.launchExpertDownQ8_0_8(q, a)
@@ -2329,9 +2353,9 @@ func (s *Set) ExpertDown(q op.Stream, a op.ExpertDown) {
 			s.launchExpertDownQ4_0Wide_64(q, a)
 		case a.Rows == 1 && a.TopK <= 8 && int64(a.W.Cols)%8 == 0 && int64(a.TopK)*((int64(a.W.Cols)+63)/64*128) <= 12288:
 			s.launchExpertDownQ4_0One(q, a)
-		case a.Rows <= 4 && a.TopK <= 8 && int64(a.W.Cols)%8 == 0 && int64(a.Rows)*int64(a.TopK)*((int64(a.W.Cols)+63)/64*128+16) <= 49664:
+		case a.Rows <= 4 && int64(a.Rows)*int64(a.TopK) <= 32 && int64(a.W.Cols)%8 == 0 && int64(a.Rows)*int64(a.TopK)*((int64(a.W.Cols)+63)/64*128+16) <= 49664:
 			s.launchExpertDownQ4_0Few_4(q, a)
-		case int64(a.W.Cols)%8 == 0 && a.W.Count <= 512 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792:
+		case int64(a.W.Cols)%8 == 0 && a.W.Count <= 1024 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792:
 			s.launchExpertDownQ4_0Tiles(q, a)
 		case int64(a.Rows)*int64(a.TopK) <= 4*int64(a.W.Count) && min(int64(a.Rows)*int64(a.TopK), 4096)*4+min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/8)*12+128 <= 9984:
 			s.launchExpertDownQ4_0_8(q, a)
@@ -2348,9 +2372,9 @@ func (s *Set) ExpertDown(q op.Stream, a op.ExpertDown) {
 			s.launchExpertDownQ4_1Wide_64(q, a)
 		case a.Rows == 1 && a.TopK <= 8 && int64(a.W.Cols)%8 == 0 && int64(a.TopK)*((int64(a.W.Cols)+63)/64*128) <= 12288:
 			s.launchExpertDownQ4_1One(q, a)
-		case a.Rows <= 4 && a.TopK <= 8 && int64(a.W.Cols)%8 == 0 && int64(a.Rows)*int64(a.TopK)*((int64(a.W.Cols)+63)/64*128+16) <= 49664:
+		case a.Rows <= 4 && int64(a.Rows)*int64(a.TopK) <= 32 && int64(a.W.Cols)%8 == 0 && int64(a.Rows)*int64(a.TopK)*((int64(a.W.Cols)+63)/64*128+16) <= 49664:
 			s.launchExpertDownQ4_1Few_4(q, a)
-		case int64(a.W.Cols)%8 == 0 && a.W.Count <= 512 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792:
+		case int64(a.W.Cols)%8 == 0 && a.W.Count <= 1024 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792:
 			s.launchExpertDownQ4_1Tiles(q, a)
 		case int64(a.Rows)*int64(a.TopK) <= 4*int64(a.W.Count) && min(int64(a.Rows)*int64(a.TopK), 4096)*4+min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/8)*12+128 <= 1792:
 			s.launchExpertDownQ4_1_8(q, a)
@@ -2367,9 +2391,9 @@ func (s *Set) ExpertDown(q op.Stream, a op.ExpertDown) {
 			s.launchExpertDownF8Wide_64(q, a)
 		case a.Rows == 1 && a.TopK <= 8 && int64(a.W.Cols)%8 == 0 && int64(a.TopK)*((int64(a.W.Cols)+63)/64*128) <= 12288:
 			s.launchExpertDownF8One(q, a)
-		case a.Rows <= 4 && a.TopK <= 8 && int64(a.W.Cols)%8 == 0 && int64(a.Rows)*int64(a.TopK)*((int64(a.W.Cols)+63)/64*128+16) <= 49664:
+		case a.Rows <= 4 && int64(a.Rows)*int64(a.TopK) <= 32 && int64(a.W.Cols)%8 == 0 && int64(a.Rows)*int64(a.TopK)*((int64(a.W.Cols)+63)/64*128+16) <= 49664:
 			s.launchExpertDownF8Few_4(q, a)
-		case int64(a.W.Cols)%8 == 0 && a.W.Count <= 512 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792:
+		case int64(a.W.Cols)%8 == 0 && a.W.Count <= 1024 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792:
 			s.launchExpertDownF8Tiles(q, a)
 		case int64(a.Rows)*int64(a.TopK) <= 4*int64(a.W.Count) && min(int64(a.Rows)*int64(a.TopK), 4096)*4+min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/8)*12+128 <= 9984:
 			s.launchExpertDownF8_8(q, a)
@@ -2394,7 +2418,7 @@ func (s *Set) ExpertDown(q op.Stream, a op.ExpertDown) {
 			s.launchExpertDownF8blockOne(q, a)
 		case a.Rows == 1 && a.TopK <= 12 && int64(a.W.Cols)%8 == 0 && int64(a.TopK)*((int64(a.W.Cols)+63)/64*128) <= 24576:
 			s.launchExpertDownF8blockOneOf_12(q, a)
-		case int64(a.W.Cols)%8 == 0 && a.W.Count <= 512 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792:
+		case int64(a.W.Cols)%8 == 0 && a.W.Count <= 1024 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792:
 			s.launchExpertDownF8blockTiles(q, a)
 		case int64(a.Rows)*int64(a.TopK) <= 4*int64(a.W.Count) && min(int64(a.Rows)*int64(a.TopK), 4096)*4+min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/8)*12+128 <= 9984:
 			s.launchExpertDownF8block_8(q, a)
@@ -2417,9 +2441,9 @@ func (s *Set) ExpertDown(q op.Stream, a op.ExpertDown) {
 			s.launchExpertDownNvfp4One(q, a)
 		case a.Rows == 1 && a.TopK <= 12 && int64(a.W.Cols)%8 == 0 && int64(a.TopK)*((int64(a.W.Cols)+63)/64*128) <= 24576:
 			s.launchExpertDownNvfp4OneOf_12(q, a)
-		case a.Rows <= 4 && a.TopK <= 8 && int64(a.W.Cols)%8 == 0 && int64(a.Rows)*int64(a.TopK)*((int64(a.W.Cols)+63)/64*128+16) <= 49664:
+		case a.Rows <= 4 && int64(a.Rows)*int64(a.TopK) <= 32 && int64(a.W.Cols)%8 == 0 && int64(a.Rows)*int64(a.TopK)*((int64(a.W.Cols)+63)/64*128+16) <= 49664:
 			s.launchExpertDownNvfp4Few_4(q, a)
-		case int64(a.W.Cols)%8 == 0 && a.W.Count <= 512 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792:
+		case int64(a.W.Cols)%8 == 0 && a.W.Count <= 1024 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792:
 			s.launchExpertDownNvfp4Tiles(q, a)
 		case int64(a.Rows)*int64(a.TopK) <= 4*int64(a.W.Count) && min(int64(a.Rows)*int64(a.TopK), 4096)*4+min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/8)*12+128 <= 9984:
 			s.launchExpertDownNvfp4_8(q, a)
@@ -2436,9 +2460,9 @@ func (s *Set) ExpertDown(q op.Stream, a op.ExpertDown) {
 			s.launchExpertDownQ6KWide_64(q, a)
 		case a.Rows == 1 && a.TopK <= 8 && int64(a.W.Cols)%8 == 0 && int64(a.TopK)*((int64(a.W.Cols)+63)/64*128) <= 12288:
 			s.launchExpertDownQ6KOne(q, a)
-		case a.Rows <= 4 && a.TopK <= 8 && int64(a.W.Cols)%8 == 0 && int64(a.Rows)*int64(a.TopK)*((int64(a.W.Cols)+63)/64*128+16) <= 49664:
+		case a.Rows <= 4 && int64(a.Rows)*int64(a.TopK) <= 32 && int64(a.W.Cols)%8 == 0 && int64(a.Rows)*int64(a.TopK)*((int64(a.W.Cols)+63)/64*128+16) <= 49664:
 			s.launchExpertDownQ6KFew_4(q, a)
-		case int64(a.W.Cols)%8 == 0 && a.W.Count <= 512 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792:
+		case int64(a.W.Cols)%8 == 0 && a.W.Count <= 1024 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792:
 			s.launchExpertDownQ6KTiles(q, a)
 		case int64(a.Rows)*int64(a.TopK) <= 4*int64(a.W.Count) && min(int64(a.Rows)*int64(a.TopK), 4096)*4+min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/8)*12+128 <= 100096:
 			s.launchExpertDownQ6K_8(q, a)
@@ -2466,9 +2490,9 @@ func (s *Set) ExpertDownAdd(q op.Stream, a op.ExpertDownAdd) bool {
 			s.launchExpertDownBf16Tiles_16Add(q, a)
 		case a.Rows == 1 && a.TopK <= 8 && int64(a.W.Cols)%8 == 0 && int64(a.TopK)*((int64(a.W.Cols)+63)/64*128) <= 12288:
 			s.launchExpertDownBf16OneAdd(q, a)
-		case a.Rows <= 4 && a.TopK <= 8 && int64(a.W.Cols)%8 == 0 && int64(a.Rows)*int64(a.TopK)*((int64(a.W.Cols)+63)/64*128+16) <= 49664:
+		case a.Rows <= 4 && int64(a.Rows)*int64(a.TopK) <= 32 && int64(a.W.Cols)%8 == 0 && int64(a.Rows)*int64(a.TopK)*((int64(a.W.Cols)+63)/64*128+16) <= 49664:
 			s.launchExpertDownBf16Few_4Add(q, a)
-		case int64(a.W.Cols)%8 == 0 && a.W.Count <= 512 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && (s.has.exact || int64(a.Rows)*int64(a.TopK) < 6*int64(a.W.Count)) && 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792:
+		case int64(a.W.Cols)%8 == 0 && a.W.Count <= 1024 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && (s.has.exact || int64(a.Rows)*int64(a.TopK) < 6*int64(a.W.Count)) && 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792:
 			s.launchExpertDownBf16TilesAdd(q, a)
 		default:
 			return false
@@ -2479,9 +2503,9 @@ func (s *Set) ExpertDownAdd(q op.Stream, a op.ExpertDownAdd) bool {
 			s.launchExpertDownQ8_0Tiles_16Add(q, a)
 		case a.Rows == 1 && a.TopK <= 8 && int64(a.W.Cols)%8 == 0 && int64(a.TopK)*((int64(a.W.Cols)+63)/64*128) <= 12288:
 			s.launchExpertDownQ8_0OneAdd(q, a)
-		case a.Rows <= 4 && a.TopK <= 8 && int64(a.W.Cols)%8 == 0 && int64(a.Rows)*int64(a.TopK)*((int64(a.W.Cols)+63)/64*128+16) <= 49664:
+		case a.Rows <= 4 && int64(a.Rows)*int64(a.TopK) <= 32 && int64(a.W.Cols)%8 == 0 && int64(a.Rows)*int64(a.TopK)*((int64(a.W.Cols)+63)/64*128+16) <= 49664:
 			s.launchExpertDownQ8_0Few_4Add(q, a)
-		case int64(a.W.Cols)%8 == 0 && a.W.Count <= 512 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792:
+		case int64(a.W.Cols)%8 == 0 && a.W.Count <= 1024 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792:
 			s.launchExpertDownQ8_0TilesAdd(q, a)
 		default:
 			return false
@@ -2492,9 +2516,9 @@ func (s *Set) ExpertDownAdd(q op.Stream, a op.ExpertDownAdd) bool {
 			s.launchExpertDownQ4_0Tiles_16Add(q, a)
 		case a.Rows == 1 && a.TopK <= 8 && int64(a.W.Cols)%8 == 0 && int64(a.TopK)*((int64(a.W.Cols)+63)/64*128) <= 12288:
 			s.launchExpertDownQ4_0OneAdd(q, a)
-		case a.Rows <= 4 && a.TopK <= 8 && int64(a.W.Cols)%8 == 0 && int64(a.Rows)*int64(a.TopK)*((int64(a.W.Cols)+63)/64*128+16) <= 49664:
+		case a.Rows <= 4 && int64(a.Rows)*int64(a.TopK) <= 32 && int64(a.W.Cols)%8 == 0 && int64(a.Rows)*int64(a.TopK)*((int64(a.W.Cols)+63)/64*128+16) <= 49664:
 			s.launchExpertDownQ4_0Few_4Add(q, a)
-		case int64(a.W.Cols)%8 == 0 && a.W.Count <= 512 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792:
+		case int64(a.W.Cols)%8 == 0 && a.W.Count <= 1024 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792:
 			s.launchExpertDownQ4_0TilesAdd(q, a)
 		default:
 			return false
@@ -2505,9 +2529,9 @@ func (s *Set) ExpertDownAdd(q op.Stream, a op.ExpertDownAdd) bool {
 			s.launchExpertDownQ4_1Tiles_16Add(q, a)
 		case a.Rows == 1 && a.TopK <= 8 && int64(a.W.Cols)%8 == 0 && int64(a.TopK)*((int64(a.W.Cols)+63)/64*128) <= 12288:
 			s.launchExpertDownQ4_1OneAdd(q, a)
-		case a.Rows <= 4 && a.TopK <= 8 && int64(a.W.Cols)%8 == 0 && int64(a.Rows)*int64(a.TopK)*((int64(a.W.Cols)+63)/64*128+16) <= 49664:
+		case a.Rows <= 4 && int64(a.Rows)*int64(a.TopK) <= 32 && int64(a.W.Cols)%8 == 0 && int64(a.Rows)*int64(a.TopK)*((int64(a.W.Cols)+63)/64*128+16) <= 49664:
 			s.launchExpertDownQ4_1Few_4Add(q, a)
-		case int64(a.W.Cols)%8 == 0 && a.W.Count <= 512 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792:
+		case int64(a.W.Cols)%8 == 0 && a.W.Count <= 1024 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792:
 			s.launchExpertDownQ4_1TilesAdd(q, a)
 		default:
 			return false
@@ -2518,9 +2542,9 @@ func (s *Set) ExpertDownAdd(q op.Stream, a op.ExpertDownAdd) bool {
 			s.launchExpertDownF8Tiles_16Add(q, a)
 		case a.Rows == 1 && a.TopK <= 8 && int64(a.W.Cols)%8 == 0 && int64(a.TopK)*((int64(a.W.Cols)+63)/64*128) <= 12288:
 			s.launchExpertDownF8OneAdd(q, a)
-		case a.Rows <= 4 && a.TopK <= 8 && int64(a.W.Cols)%8 == 0 && int64(a.Rows)*int64(a.TopK)*((int64(a.W.Cols)+63)/64*128+16) <= 49664:
+		case a.Rows <= 4 && int64(a.Rows)*int64(a.TopK) <= 32 && int64(a.W.Cols)%8 == 0 && int64(a.Rows)*int64(a.TopK)*((int64(a.W.Cols)+63)/64*128+16) <= 49664:
 			s.launchExpertDownF8Few_4Add(q, a)
-		case int64(a.W.Cols)%8 == 0 && a.W.Count <= 512 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792:
+		case int64(a.W.Cols)%8 == 0 && a.W.Count <= 1024 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792:
 			s.launchExpertDownF8TilesAdd(q, a)
 		default:
 			return false
@@ -2537,7 +2561,7 @@ func (s *Set) ExpertDownAdd(q op.Stream, a op.ExpertDownAdd) bool {
 			s.launchExpertDownF8blockOneAdd(q, a)
 		case a.Rows == 1 && a.TopK <= 12 && int64(a.W.Cols)%8 == 0 && int64(a.TopK)*((int64(a.W.Cols)+63)/64*128) <= 24576:
 			s.launchExpertDownF8blockOneOf_12Add(q, a)
-		case int64(a.W.Cols)%8 == 0 && a.W.Count <= 512 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792:
+		case int64(a.W.Cols)%8 == 0 && a.W.Count <= 1024 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792:
 			s.launchExpertDownF8blockTilesAdd(q, a)
 		default:
 			return false
@@ -2554,9 +2578,9 @@ func (s *Set) ExpertDownAdd(q op.Stream, a op.ExpertDownAdd) bool {
 			s.launchExpertDownNvfp4OneAdd(q, a)
 		case a.Rows == 1 && a.TopK <= 12 && int64(a.W.Cols)%8 == 0 && int64(a.TopK)*((int64(a.W.Cols)+63)/64*128) <= 24576:
 			s.launchExpertDownNvfp4OneOf_12Add(q, a)
-		case a.Rows <= 4 && a.TopK <= 8 && int64(a.W.Cols)%8 == 0 && int64(a.Rows)*int64(a.TopK)*((int64(a.W.Cols)+63)/64*128+16) <= 49664:
+		case a.Rows <= 4 && int64(a.Rows)*int64(a.TopK) <= 32 && int64(a.W.Cols)%8 == 0 && int64(a.Rows)*int64(a.TopK)*((int64(a.W.Cols)+63)/64*128+16) <= 49664:
 			s.launchExpertDownNvfp4Few_4Add(q, a)
-		case int64(a.W.Cols)%8 == 0 && a.W.Count <= 512 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792:
+		case int64(a.W.Cols)%8 == 0 && a.W.Count <= 1024 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792:
 			s.launchExpertDownNvfp4TilesAdd(q, a)
 		default:
 			return false
@@ -2567,9 +2591,9 @@ func (s *Set) ExpertDownAdd(q op.Stream, a op.ExpertDownAdd) bool {
 			s.launchExpertDownQ6KTiles_16Add(q, a)
 		case a.Rows == 1 && a.TopK <= 8 && int64(a.W.Cols)%8 == 0 && int64(a.TopK)*((int64(a.W.Cols)+63)/64*128) <= 12288:
 			s.launchExpertDownQ6KOneAdd(q, a)
-		case a.Rows <= 4 && a.TopK <= 8 && int64(a.W.Cols)%8 == 0 && int64(a.Rows)*int64(a.TopK)*((int64(a.W.Cols)+63)/64*128+16) <= 49664:
+		case a.Rows <= 4 && int64(a.Rows)*int64(a.TopK) <= 32 && int64(a.W.Cols)%8 == 0 && int64(a.Rows)*int64(a.TopK)*((int64(a.W.Cols)+63)/64*128+16) <= 49664:
 			s.launchExpertDownQ6KFew_4Add(q, a)
-		case int64(a.W.Cols)%8 == 0 && a.W.Count <= 512 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792:
+		case int64(a.W.Cols)%8 == 0 && a.W.Count <= 1024 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792:
 			s.launchExpertDownQ6KTilesAdd(q, a)
 		default:
 			return false
@@ -2593,7 +2617,7 @@ func (s *Set) ExpertDownNorm(q op.Stream, a op.ExpertDownNorm) bool {
 		switch {
 		case a.Rows > 8 && int64(a.W.Rows)%8 == 0 && a.W.Rows <= 4096 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 2048 && a.W.Count <= 512 && int64(a.Rows)*int64(a.TopK) >= 6*int64(a.W.Count) && (int64(a.Rows)*int64(a.TopK) >= 6*int64(a.W.Count) || int64(a.Rows)*int64(a.TopK) > 1024) && int64(a.Rows)*int64(a.TopK) <= min(12*int64(a.W.Count), 2048):
 			s.launchExpertDownBf16Tiles_16Norm(q, a)
-		case a.Rows > 8 && int64(a.W.Rows)%8 == 0 && a.W.Rows <= 4096 && int64(a.W.Cols)%8 == 0 && a.W.Count <= 512 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && (s.has.exact || int64(a.Rows)*int64(a.TopK) < 6*int64(a.W.Count)) && 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792:
+		case a.Rows > 8 && int64(a.W.Rows)%8 == 0 && a.W.Rows <= 4096 && int64(a.W.Cols)%8 == 0 && a.W.Count <= 1024 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && (s.has.exact || int64(a.Rows)*int64(a.TopK) < 6*int64(a.W.Count)) && 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792:
 			s.launchExpertDownBf16TilesNorm(q, a)
 		default:
 			return false
@@ -2602,7 +2626,7 @@ func (s *Set) ExpertDownNorm(q op.Stream, a op.ExpertDownNorm) bool {
 		switch {
 		case a.Rows > 8 && int64(a.W.Rows)%8 == 0 && a.W.Rows <= 4096 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 2048 && a.W.Count <= 512 && int64(a.Rows)*int64(a.TopK) >= 6*int64(a.W.Count) && (int64(a.Rows)*int64(a.TopK) >= 8*int64(a.W.Count) || int64(a.Rows)*int64(a.TopK) > 1024) && int64(a.Rows)*int64(a.TopK) <= min(16*int64(a.W.Count), 2048):
 			s.launchExpertDownQ8_0Tiles_16Norm(q, a)
-		case a.Rows > 8 && int64(a.W.Rows)%8 == 0 && a.W.Rows <= 4096 && int64(a.W.Cols)%8 == 0 && a.W.Count <= 512 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792:
+		case a.Rows > 8 && int64(a.W.Rows)%8 == 0 && a.W.Rows <= 4096 && int64(a.W.Cols)%8 == 0 && a.W.Count <= 1024 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792:
 			s.launchExpertDownQ8_0TilesNorm(q, a)
 		default:
 			return false
@@ -2611,7 +2635,7 @@ func (s *Set) ExpertDownNorm(q op.Stream, a op.ExpertDownNorm) bool {
 		switch {
 		case a.Rows > 8 && int64(a.W.Rows)%8 == 0 && a.W.Rows <= 4096 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 2048 && a.W.Count <= 512 && int64(a.Rows)*int64(a.TopK) >= 6*int64(a.W.Count) && (int64(a.Rows)*int64(a.TopK) >= 8*int64(a.W.Count) || int64(a.Rows)*int64(a.TopK) > 1024) && int64(a.Rows)*int64(a.TopK) <= min(16*int64(a.W.Count), 2048):
 			s.launchExpertDownQ4_0Tiles_16Norm(q, a)
-		case a.Rows > 8 && int64(a.W.Rows)%8 == 0 && a.W.Rows <= 4096 && int64(a.W.Cols)%8 == 0 && a.W.Count <= 512 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792:
+		case a.Rows > 8 && int64(a.W.Rows)%8 == 0 && a.W.Rows <= 4096 && int64(a.W.Cols)%8 == 0 && a.W.Count <= 1024 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792:
 			s.launchExpertDownQ4_0TilesNorm(q, a)
 		default:
 			return false
@@ -2620,7 +2644,7 @@ func (s *Set) ExpertDownNorm(q op.Stream, a op.ExpertDownNorm) bool {
 		switch {
 		case a.Rows > 8 && int64(a.W.Rows)%8 == 0 && a.W.Rows <= 4096 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 2048 && a.W.Count <= 512 && int64(a.Rows)*int64(a.TopK) >= 6*int64(a.W.Count) && (int64(a.Rows)*int64(a.TopK) >= 8*int64(a.W.Count) || int64(a.Rows)*int64(a.TopK) > 1024) && int64(a.Rows)*int64(a.TopK) <= min(16*int64(a.W.Count), 2048):
 			s.launchExpertDownQ4_1Tiles_16Norm(q, a)
-		case a.Rows > 8 && int64(a.W.Rows)%8 == 0 && a.W.Rows <= 4096 && int64(a.W.Cols)%8 == 0 && a.W.Count <= 512 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792:
+		case a.Rows > 8 && int64(a.W.Rows)%8 == 0 && a.W.Rows <= 4096 && int64(a.W.Cols)%8 == 0 && a.W.Count <= 1024 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792:
 			s.launchExpertDownQ4_1TilesNorm(q, a)
 		default:
 			return false
@@ -2629,7 +2653,7 @@ func (s *Set) ExpertDownNorm(q op.Stream, a op.ExpertDownNorm) bool {
 		switch {
 		case a.Rows > 8 && int64(a.W.Rows)%8 == 0 && a.W.Rows <= 4096 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 2048 && a.W.Count <= 512 && int64(a.Rows)*int64(a.TopK) >= 6*int64(a.W.Count) && (int64(a.Rows)*int64(a.TopK) >= 7*int64(a.W.Count) || int64(a.Rows)*int64(a.TopK) > 1024) && int64(a.Rows)*int64(a.TopK) <= min(16*int64(a.W.Count), 2048):
 			s.launchExpertDownF8Tiles_16Norm(q, a)
-		case a.Rows > 8 && int64(a.W.Rows)%8 == 0 && a.W.Rows <= 4096 && int64(a.W.Cols)%8 == 0 && a.W.Count <= 512 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792:
+		case a.Rows > 8 && int64(a.W.Rows)%8 == 0 && a.W.Rows <= 4096 && int64(a.W.Cols)%8 == 0 && a.W.Count <= 1024 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792:
 			s.launchExpertDownF8TilesNorm(q, a)
 		default:
 			return false
@@ -2638,7 +2662,7 @@ func (s *Set) ExpertDownNorm(q op.Stream, a op.ExpertDownNorm) bool {
 		switch {
 		case a.Rows > 8 && int64(a.W.Rows)%8 == 0 && a.W.Rows <= 4096 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 2048 && a.W.Count <= 512 && int64(a.Rows)*int64(a.TopK) >= 6*int64(a.W.Count) && (int64(a.Rows)*int64(a.TopK) >= 7*int64(a.W.Count) || int64(a.Rows)*int64(a.TopK) > 1024) && int64(a.Rows)*int64(a.TopK) <= min(15*int64(a.W.Count), 2048):
 			s.launchExpertDownF8blockTiles_16Norm(q, a)
-		case a.Rows > 8 && int64(a.W.Rows)%8 == 0 && a.W.Rows <= 4096 && int64(a.W.Cols)%8 == 0 && a.W.Count <= 512 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792:
+		case a.Rows > 8 && int64(a.W.Rows)%8 == 0 && a.W.Rows <= 4096 && int64(a.W.Cols)%8 == 0 && a.W.Count <= 1024 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792:
 			s.launchExpertDownF8blockTilesNorm(q, a)
 		default:
 			return false
@@ -2647,7 +2671,7 @@ func (s *Set) ExpertDownNorm(q op.Stream, a op.ExpertDownNorm) bool {
 		switch {
 		case a.Rows > 8 && int64(a.W.Rows)%8 == 0 && a.W.Rows <= 4096 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 2048 && a.W.Count <= 512 && int64(a.Rows)*int64(a.TopK) >= 6*int64(a.W.Count) && (int64(a.Rows)*int64(a.TopK) >= 7*int64(a.W.Count) || int64(a.Rows)*int64(a.TopK) > 1024) && int64(a.Rows)*int64(a.TopK) <= min(16*int64(a.W.Count), 2048):
 			s.launchExpertDownNvfp4Tiles_16Norm(q, a)
-		case a.Rows > 8 && int64(a.W.Rows)%8 == 0 && a.W.Rows <= 4096 && int64(a.W.Cols)%8 == 0 && a.W.Count <= 512 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792:
+		case a.Rows > 8 && int64(a.W.Rows)%8 == 0 && a.W.Rows <= 4096 && int64(a.W.Cols)%8 == 0 && a.W.Count <= 1024 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792:
 			s.launchExpertDownNvfp4TilesNorm(q, a)
 		default:
 			return false
@@ -2656,7 +2680,7 @@ func (s *Set) ExpertDownNorm(q op.Stream, a op.ExpertDownNorm) bool {
 		switch {
 		case a.Rows > 8 && int64(a.W.Rows)%8 == 0 && a.W.Rows <= 4096 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 2048 && a.W.Count <= 512 && int64(a.Rows)*int64(a.TopK) >= 6*int64(a.W.Count) && (int64(a.Rows)*int64(a.TopK) >= 8*int64(a.W.Count) || int64(a.Rows)*int64(a.TopK) > 1024) && int64(a.Rows)*int64(a.TopK) <= min(16*int64(a.W.Count), 2048):
 			s.launchExpertDownQ6KTiles_16Norm(q, a)
-		case a.Rows > 8 && int64(a.W.Rows)%8 == 0 && a.W.Rows <= 4096 && int64(a.W.Cols)%8 == 0 && a.W.Count <= 512 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792:
+		case a.Rows > 8 && int64(a.W.Rows)%8 == 0 && a.W.Rows <= 4096 && int64(a.W.Cols)%8 == 0 && a.W.Count <= 1024 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792:
 			s.launchExpertDownQ6KTilesNorm(q, a)
 		default:
 			return false
@@ -2689,7 +2713,9 @@ func (s *Set) ExpertUp(q op.Stream, a op.ExpertUp) {
 			s.launchExpertUpBf16Wide_64(q, a)
 		case a.Rows <= 1 && a.TopK <= 12 && int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 2048:
 			s.launchExpertUpBf16Few_1(q, a)
-		case int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Count <= 512 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792:
+		case a.Rows <= 1 && a.TopK <= 12 && int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 4096:
+			s.launchExpertUpBf16Few_1Wide(q, a)
+		case int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Count <= 1024 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792:
 			s.launchExpertUpBf16Tiles(q, a)
 		case int64(a.W.Rows)%32 == 0 && int64(a.Rows)*int64(a.TopK) <= 4*int64(a.W.Count) && min(int64(a.Rows)*int64(a.TopK), 4096)*4+min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/8)*12+128 <= 88832:
 			s.launchExpertUpBf16_8(q, a)
@@ -2708,7 +2734,9 @@ func (s *Set) ExpertUp(q op.Stream, a op.ExpertUp) {
 			s.launchExpertUpQ8_0Wide_64(q, a)
 		case a.Rows <= 1 && a.TopK <= 12 && int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 2048:
 			s.launchExpertUpQ8_0Few_1(q, a)
-		case int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Count <= 512 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792:
+		case a.Rows <= 1 && a.TopK <= 12 && int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 4096:
+			s.launchExpertUpQ8_0Few_1Wide(q, a)
+		case int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Count <= 1024 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792:
 			s.launchExpertUpQ8_0Tiles(q, a)
 		case int64(a.W.Rows)%32 == 0 && int64(a.Rows)*int64(a.TopK) <= 4*int64(a.W.Count) && min(int64(a.Rows)*int64(a.TopK), 4096)*4+min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/8)*12+128 <= 108288:
 			s.launchExpertUpQ8_0_8(q, a)
@@ -2727,7 +2755,9 @@ func (s *Set) ExpertUp(q op.Stream, a op.ExpertUp) {
 			s.launchExpertUpQ4_0Wide_64(q, a)
 		case a.Rows <= 1 && a.TopK <= 12 && int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 2048:
 			s.launchExpertUpQ4_0Few_1(q, a)
-		case int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Count <= 512 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792:
+		case a.Rows <= 1 && a.TopK <= 12 && int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 4096:
+			s.launchExpertUpQ4_0Few_1Wide(q, a)
+		case int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Count <= 1024 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792:
 			s.launchExpertUpQ4_0Tiles(q, a)
 		case int64(a.W.Rows)%32 == 0 && int64(a.Rows)*int64(a.TopK) <= 4*int64(a.W.Count) && min(int64(a.Rows)*int64(a.TopK), 4096)*4+min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/8)*12+128 <= 104192:
 			s.launchExpertUpQ4_0_8(q, a)
@@ -2746,7 +2776,9 @@ func (s *Set) ExpertUp(q op.Stream, a op.ExpertUp) {
 			s.launchExpertUpQ4_1Wide_64(q, a)
 		case a.Rows <= 1 && a.TopK <= 12 && int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 2048:
 			s.launchExpertUpQ4_1Few_1(q, a)
-		case int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Count <= 512 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792:
+		case a.Rows <= 1 && a.TopK <= 12 && int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 4096:
+			s.launchExpertUpQ4_1Few_1Wide(q, a)
+		case int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Count <= 1024 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792:
 			s.launchExpertUpQ4_1Tiles(q, a)
 		case int64(a.W.Rows)%32 == 0 && int64(a.Rows)*int64(a.TopK) <= 4*int64(a.W.Count) && min(int64(a.Rows)*int64(a.TopK), 4096)*4+min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/8)*12+128 <= 98048:
 			s.launchExpertUpQ4_1_8(q, a)
@@ -2765,7 +2797,9 @@ func (s *Set) ExpertUp(q op.Stream, a op.ExpertUp) {
 			s.launchExpertUpF8Wide_64(q, a)
 		case a.Rows <= 1 && a.TopK <= 12 && int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 2048:
 			s.launchExpertUpF8Few_1(q, a)
-		case int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Count <= 512 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792:
+		case a.Rows <= 1 && a.TopK <= 12 && int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 4096:
+			s.launchExpertUpF8Few_1Wide(q, a)
+		case int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Count <= 1024 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792:
 			s.launchExpertUpF8Tiles(q, a)
 		case int64(a.W.Rows)%32 == 0 && int64(a.Rows)*int64(a.TopK) <= 4*int64(a.W.Count) && min(int64(a.Rows)*int64(a.TopK), 4096)*4+min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/8)*12+128 <= 112384:
 			s.launchExpertUpF8_8(q, a)
@@ -2786,11 +2820,13 @@ func (s *Set) ExpertUp(q op.Stream, a op.ExpertUp) {
 			s.launchExpertUpF8blockWide(q, a)
 		case a.Rows <= 1 && a.TopK <= 12 && int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 2048:
 			s.launchExpertUpF8blockFew_1(q, a)
-		case a.Rows <= 4 && a.TopK <= 8 && int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 2048:
+		case a.Rows <= 1 && a.TopK <= 12 && int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 4096:
+			s.launchExpertUpF8blockFew_1Wide(q, a)
+		case a.Rows <= 4 && int64(a.Rows)*int64(a.TopK) <= 32 && int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 2048:
 			s.launchExpertUpF8blockFew_4(q, a)
-		case int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Count <= 384 && int64(a.Rows)*int64(a.TopK) > 256 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792:
+		case int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Count <= 1024 && int64(a.Rows)*int64(a.TopK) > 256 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792:
 			s.launchExpertUpF8blockTilesMany(q, a)
-		case int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Count <= 512 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792:
+		case int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Count <= 1024 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792:
 			s.launchExpertUpF8blockTiles(q, a)
 		case int64(a.W.Rows)%32 == 0 && int64(a.Rows)*int64(a.TopK) <= 4*int64(a.W.Count) && min(int64(a.Rows)*int64(a.TopK), 4096)*4+min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/8)*12+128 <= 112384:
 			s.launchExpertUpF8block_8(q, a)
@@ -2807,11 +2843,13 @@ func (s *Set) ExpertUp(q op.Stream, a op.ExpertUp) {
 			s.launchExpertUpNvfp4Wide_128(q, a)
 		case !s.has.exact && a.W.Count <= 1024 && int64(a.Rows)*int64(a.TopK) >= 6*int64(a.W.Count) && (int64(a.Rows)*int64(a.TopK) > min(8*int64(a.W.Count), 1024) || a.W.Cols > 4096) && int64(a.W.Rows)%32 == 0:
 			s.launchExpertUpNvfp4Wide_64(q, a)
-		case !s.has.exact && a.Rows > 1 && a.Rows <= 4 && a.TopK <= 8 && int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 2048:
+		case !s.has.exact && a.Rows > 1 && a.Rows <= 4 && int64(a.Rows)*int64(a.TopK) <= 32 && int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 2048:
 			s.launchExpertUpNvfp4Spread_4(q, a)
 		case a.Rows <= 1 && a.TopK <= 12 && int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 2048:
 			s.launchExpertUpNvfp4Few_1(q, a)
-		case int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Count <= 512 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792:
+		case a.Rows <= 1 && a.TopK <= 12 && int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 4096:
+			s.launchExpertUpNvfp4Few_1Wide(q, a)
+		case int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Count <= 1024 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792:
 			s.launchExpertUpNvfp4Tiles(q, a)
 		case int64(a.W.Rows)%32 == 0 && int64(a.Rows)*int64(a.TopK) <= 4*int64(a.W.Count) && min(int64(a.Rows)*int64(a.TopK), 4096)*4+min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/8)*12+128 <= 104192:
 			s.launchExpertUpNvfp4_8(q, a)
@@ -2830,7 +2868,9 @@ func (s *Set) ExpertUp(q op.Stream, a op.ExpertUp) {
 			s.launchExpertUpQ6KWide_64(q, a)
 		case a.Rows <= 1 && a.TopK <= 12 && int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 2048:
 			s.launchExpertUpQ6KFew_1(q, a)
-		case int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Count <= 512 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792:
+		case a.Rows <= 1 && a.TopK <= 12 && int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 4096:
+			s.launchExpertUpQ6KFew_1Wide(q, a)
+		case int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Count <= 1024 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792:
 			s.launchExpertUpQ6KTiles(q, a)
 		case int64(a.W.Rows)%32 == 0 && int64(a.Rows)*int64(a.TopK) <= 4*int64(a.W.Count) && min(int64(a.Rows)*int64(a.TopK), 4096)*4+min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/8)*12+128 <= 76544:
 			s.launchExpertUpQ6K_8(q, a)
@@ -3646,6 +3686,8 @@ func (s *Set) Linear(q op.Stream, a op.Linear) {
 			s.launchLinearNvfp4Spread_1Middle(q, a)
 		case !s.has.exact && a.Rows == 1 && a.W.Cols <= 12288:
 			s.launchLinearNvfp4Spread_1(q, a)
+		case !s.has.exact && a.Rows == 1 && a.W.Cols <= 20480:
+			s.launchLinearNvfp4Spread_1Long(q, a)
 		case a.Rows == 1 && a.W.Cols <= 12288:
 			s.launchLinearNvfp4_1(q, a)
 		case !s.has.exact && a.Rows > 1 && a.Rows <= 4 && a.W.Cols <= 4096:
@@ -4141,6 +4183,8 @@ func (s *Set) LinearAdd(q op.Stream, a op.LinearAdd) bool {
 			s.launchLinearNvfp4Spread_1MiddleAdd(q, a)
 		case !s.has.exact && a.Rows == 1 && a.W.Cols <= 12288:
 			s.launchLinearNvfp4Spread_1Add(q, a)
+		case !s.has.exact && a.Rows == 1 && a.W.Cols <= 20480:
+			s.launchLinearNvfp4Spread_1LongAdd(q, a)
 		case a.Rows == 1 && a.W.Cols <= 12288:
 			s.launchLinearNvfp4_1Add(q, a)
 		case !s.has.exact && a.Rows > 1 && a.Rows <= 4 && a.W.Cols <= 4096:
@@ -4534,6 +4578,10 @@ func (s *Set) NormRoute(q op.Stream, a op.NormRoute) bool {
 			s.launchNormRouteRow(q, a)
 		case !s.has.exact && a.Shared == 1 && a.Rows <= 1 && a.W.Rows <= 257 && int64(a.W.Rows)%16 == 1 && a.W.Cols <= 2048 && int64(a.W.Cols)%64 == 0:
 			s.launchNormRouteRowOf_256(q, a)
+		case !s.has.exact && a.Shared == 1 && a.Rows <= 1 && a.W.Rows <= 257 && int64(a.W.Rows)%16 == 1 && a.W.Cols <= 4096 && int64(a.W.Cols)%64 == 0:
+			s.launchNormRouteRowOf_256Wide(q, a)
+		case !s.has.exact && a.Shared == 1 && a.Rows <= 1 && a.W.Rows <= 513 && int64(a.W.Rows)%16 == 1 && a.W.Cols <= 2048 && int64(a.W.Cols)%64 == 0:
+			s.launchNormRouteRowOf_512(q, a)
 		case a.Shared == 0 && a.Rows <= 1 && a.W.Rows <= 128 && int64(a.W.Rows)%16 == 0 && a.W.Cols <= 2048 && int64(a.W.Cols)%64 == 0:
 			s.launchNormRoute_1(q, a)
 		case !s.has.exact && a.Shared == 0 && a.Rows <= 8 && a.W.Rows <= 128 && int64(a.W.Rows)%16 == 0 && a.W.Cols <= 2048 && int64(a.W.Cols)%64 == 0:
@@ -4609,6 +4657,9 @@ func (s *Set) Pack(q op.Stream, a op.Pack) {
 
 // PagedAttention: kernels/h200/attention_even.toml,
 // kernels/h200/attention.toml,
+// kernels/lib/cuda/attention_64.toml,
+// kernels/lib/cuda/attention_128.toml,
+// kernels/lib/cuda/attention_256.toml,
 // kernels/lib/cuda/attention.toml.
 func (s *Set) PagedAttention(q op.Stream, a op.PagedAttention) {
 	switch {
@@ -4658,12 +4709,6 @@ func (s *Set) PagedAttention(q op.Stream, a op.PagedAttention) {
 		s.launchAttentionWide_256(q, a)
 	case !s.has.exact && a.KVType == op.BF16 && a.HeadDim == 256 && int64(a.QPitch)%8 == 0 && int64(a.Rows) > 2*int64(a.Seqs) && int64(a.Rows)*int64(a.Heads) > 4096:
 		s.launchAttentionWideBeside_256(q, a)
-	case a.KVType == op.BF16 && a.HeadDim == 32 && int64(a.QPitch)%8 == 0 && (int64(a.Rows) <= 2*int64(a.Seqs) || int64(a.Rows)*int64(a.Heads) <= 4096):
-		s.launchAttentionFew_32_8(q, a)
-	case a.KVType == op.BF16 && a.HeadDim == 32 && int64(a.QPitch)%8 == 0 && a.Seqs == 1:
-		s.launchAttentionMany_32(q, a)
-	case a.KVType == op.BF16 && a.HeadDim == 32 && int64(a.QPitch)%8 == 0:
-		s.launchAttentionMixed_32(q, a)
 	case a.KVType == op.BF16 && a.HeadDim == 64 && int64(a.QPitch)%8 == 0 && int64(a.Seqs)*int64(a.KVHeads)*32 <= 924 && int64(a.Rows)*int64(a.Heads) <= 8*int64(a.Seqs)*int64(a.KVHeads):
 		s.launchAttentionCluster_64_8(q, a)
 	case a.KVType == op.BF16 && a.HeadDim == 64 && int64(a.QPitch)%8 == 0 && int64(a.Seqs)*int64(a.KVHeads)*4 <= 132 && int64(a.MaxBlocks)*int64(a.BlockSize) <= 16384 && int64(a.Rows)*int64(a.Heads) <= 8*int64(a.Seqs)*int64(a.KVHeads):
@@ -4708,6 +4753,12 @@ func (s *Set) PagedAttention(q op.Stream, a op.PagedAttention) {
 		s.launchAttentionMany_256(q, a)
 	case a.KVType == op.BF16 && a.HeadDim == 256 && int64(a.QPitch)%8 == 0:
 		s.launchAttentionMixed_256(q, a)
+	case a.KVType == op.BF16 && a.HeadDim == 32 && int64(a.QPitch)%8 == 0 && (int64(a.Rows) <= 2*int64(a.Seqs) || int64(a.Rows)*int64(a.Heads) <= 4096):
+		s.launchAttentionFew_32_8(q, a)
+	case a.KVType == op.BF16 && a.HeadDim == 32 && int64(a.QPitch)%8 == 0 && a.Seqs == 1:
+		s.launchAttentionMany_32(q, a)
+	case a.KVType == op.BF16 && a.HeadDim == 32 && int64(a.QPitch)%8 == 0:
+		s.launchAttentionMixed_32(q, a)
 	case a.KVType == op.BF16:
 		s.launchAttentionRowsBf16(q, a)
 	default:
@@ -6316,6 +6367,12 @@ func (s *Set) launchExpertUpBf16Few_1(q op.Stream, a op.ExpertUp) {
 	q.Launch(s.kernels[kernelExpertUpBf16Few_1], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
+// launchExpertUpBf16Few_1Wide: kernels/h200/base/bf16/experts_few.toml, order few.
+func (s *Set) launchExpertUpBf16Few_1Wide(q op.Stream, a op.ExpertUp) {
+	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
+	q.Launch(s.kernels[kernelExpertUpBf16Few_1Wide], op.Grid{X: 132, Y: 1, Z: 1})
+}
+
 // launchExpertUpBf16Tiles: kernels/h200/base/bf16/experts_few.toml, order few.
 func (s *Set) launchExpertUpBf16Tiles(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
@@ -6366,6 +6423,12 @@ func (s *Set) launchExpertUpQ8_0Wide_64(q op.Stream, a op.ExpertUp) {
 func (s *Set) launchExpertUpQ8_0Few_1(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
 	q.Launch(s.kernels[kernelExpertUpQ8_0Few_1], op.Grid{X: 132, Y: 1, Z: 1})
+}
+
+// launchExpertUpQ8_0Few_1Wide: kernels/h200/base/q8_0/experts_few.toml, order few.
+func (s *Set) launchExpertUpQ8_0Few_1Wide(q op.Stream, a op.ExpertUp) {
+	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
+	q.Launch(s.kernels[kernelExpertUpQ8_0Few_1Wide], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
 // launchExpertUpQ8_0Tiles: kernels/h200/base/q8_0/experts_few.toml, order few.
@@ -6420,6 +6483,12 @@ func (s *Set) launchExpertUpQ4_0Few_1(q op.Stream, a op.ExpertUp) {
 	q.Launch(s.kernels[kernelExpertUpQ4_0Few_1], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
+// launchExpertUpQ4_0Few_1Wide: kernels/h200/frag/experts_few.toml, order few.
+func (s *Set) launchExpertUpQ4_0Few_1Wide(q op.Stream, a op.ExpertUp) {
+	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
+	q.Launch(s.kernels[kernelExpertUpQ4_0Few_1Wide], op.Grid{X: 132, Y: 1, Z: 1})
+}
+
 // launchExpertUpQ4_0Tiles: kernels/h200/frag/experts_few.toml, order few.
 func (s *Set) launchExpertUpQ4_0Tiles(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
@@ -6472,6 +6541,12 @@ func (s *Set) launchExpertUpQ4_1Few_1(q op.Stream, a op.ExpertUp) {
 	q.Launch(s.kernels[kernelExpertUpQ4_1Few_1], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
+// launchExpertUpQ4_1Few_1Wide: kernels/h200/frag/experts_few.toml, order few.
+func (s *Set) launchExpertUpQ4_1Few_1Wide(q op.Stream, a op.ExpertUp) {
+	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
+	q.Launch(s.kernels[kernelExpertUpQ4_1Few_1Wide], op.Grid{X: 132, Y: 1, Z: 1})
+}
+
 // launchExpertUpQ4_1Tiles: kernels/h200/frag/experts_few.toml, order few.
 func (s *Set) launchExpertUpQ4_1Tiles(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
@@ -6522,6 +6597,12 @@ func (s *Set) launchExpertUpF8Wide_64(q op.Stream, a op.ExpertUp) {
 func (s *Set) launchExpertUpF8Few_1(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
 	q.Launch(s.kernels[kernelExpertUpF8Few_1], op.Grid{X: 132, Y: 1, Z: 1})
+}
+
+// launchExpertUpF8Few_1Wide: kernels/h200/base/f8/experts_few.toml, order few.
+func (s *Set) launchExpertUpF8Few_1Wide(q op.Stream, a op.ExpertUp) {
+	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
+	q.Launch(s.kernels[kernelExpertUpF8Few_1Wide], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
 // launchExpertUpF8Tiles: kernels/h200/base/f8/experts_few.toml, order few.
@@ -6594,6 +6675,12 @@ func (s *Set) launchExpertUpF8blockFew_1(q op.Stream, a op.ExpertUp) {
 	q.Launch(s.kernels[kernelExpertUpF8blockFew_1], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
+// launchExpertUpF8blockFew_1Wide: kernels/h200/base/f8block/experts_few.toml, order few.
+func (s *Set) launchExpertUpF8blockFew_1Wide(q op.Stream, a op.ExpertUp) {
+	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
+	q.Launch(s.kernels[kernelExpertUpF8blockFew_1Wide], op.Grid{X: 132, Y: 1, Z: 1})
+}
+
 // launchExpertUpF8blockFew_4: kernels/h200/base/f8block/experts_few.toml, order few.
 func (s *Set) launchExpertUpF8blockFew_4(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
@@ -6664,6 +6751,12 @@ func (s *Set) launchExpertUpNvfp4Few_1(q op.Stream, a op.ExpertUp) {
 	q.Launch(s.kernels[kernelExpertUpNvfp4Few_1], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
+// launchExpertUpNvfp4Few_1Wide: kernels/h200/base/nvfp4/experts_few.toml, order few.
+func (s *Set) launchExpertUpNvfp4Few_1Wide(q op.Stream, a op.ExpertUp) {
+	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
+	q.Launch(s.kernels[kernelExpertUpNvfp4Few_1Wide], op.Grid{X: 132, Y: 1, Z: 1})
+}
+
 // launchExpertUpNvfp4Tiles: kernels/h200/base/nvfp4/experts_few.toml, order few.
 func (s *Set) launchExpertUpNvfp4Tiles(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
@@ -6714,6 +6807,12 @@ func (s *Set) launchExpertUpQ6KWide_64(q op.Stream, a op.ExpertUp) {
 func (s *Set) launchExpertUpQ6KFew_1(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
 	q.Launch(s.kernels[kernelExpertUpQ6KFew_1], op.Grid{X: 132, Y: 1, Z: 1})
+}
+
+// launchExpertUpQ6KFew_1Wide: kernels/h200/frag/experts_few.toml, order few.
+func (s *Set) launchExpertUpQ6KFew_1Wide(q op.Stream, a op.ExpertUp) {
+	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
+	q.Launch(s.kernels[kernelExpertUpQ6KFew_1Wide], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
 // launchExpertUpQ6KTiles: kernels/h200/frag/experts_few.toml, order few.
@@ -10626,6 +10725,14 @@ func (s *Set) launchLinearNvfp4Spread_1(q op.Stream, a op.Linear) {
 	}
 }
 
+// launchLinearNvfp4Spread_1Long: kernels/h200/base/nvfp4/linear_few.toml, order spread.
+func (s *Set) launchLinearNvfp4Spread_1Long(q op.Stream, a op.Linear) {
+	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.Linear)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[kernelLinearNvfp4Spread_1Long], g)
+	}
+}
+
 // launchLinearNvfp4_1: kernels/h200/base/nvfp4/linear_few.toml, order few.
 func (s *Set) launchLinearNvfp4_1(q op.Stream, a op.Linear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
@@ -13272,6 +13379,14 @@ func (s *Set) launchLinearNvfp4Spread_1Add(q op.Stream, a op.LinearAdd) {
 	}
 }
 
+// launchLinearNvfp4Spread_1LongAdd: kernels/h200/base/nvfp4/linear_few.toml, order spread.
+func (s *Set) launchLinearNvfp4Spread_1LongAdd(q op.Stream, a op.LinearAdd) {
+	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.LinearAdd)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[kernelLinearNvfp4Spread_1LongAdd], g)
+	}
+}
+
 // launchLinearNvfp4_1Add: kernels/h200/base/nvfp4/linear_few.toml, order few.
 func (s *Set) launchLinearNvfp4_1Add(q op.Stream, a op.LinearAdd) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
@@ -14484,6 +14599,18 @@ func (s *Set) launchNormRouteRowOf_256(q op.Stream, a op.NormRoute) {
 	q.Launch(s.kernels[kernelNormRouteRowOf_256], op.Grid{X: 8, Y: 1, Z: 1})
 }
 
+// launchNormRouteRowOf_256Wide: kernels/h200/base/bf16/experts_few.toml.
+func (s *Set) launchNormRouteRowOf_256Wide(q op.Stream, a op.NormRoute) {
+	*(*op.NormRoute)(q.Args(unsafe.Sizeof(a))) = a
+	q.Launch(s.kernels[kernelNormRouteRowOf_256Wide], op.Grid{X: 16, Y: 1, Z: 1})
+}
+
+// launchNormRouteRowOf_512: kernels/h200/base/bf16/experts_few.toml.
+func (s *Set) launchNormRouteRowOf_512(q op.Stream, a op.NormRoute) {
+	*(*op.NormRoute)(q.Args(unsafe.Sizeof(a))) = a
+	q.Launch(s.kernels[kernelNormRouteRowOf_512], op.Grid{X: 16, Y: 1, Z: 1})
+}
+
 // launchNormRoute_1: kernels/h200/base/bf16/experts_few.toml.
 func (s *Set) launchNormRoute_1(q op.Stream, a op.NormRoute) {
 	*(*op.NormRoute)(q.Args(unsafe.Sizeof(a))) = a
@@ -14789,6 +14916,207 @@ func (s *Set) launchAttentionWideBeside_256(q op.Stream, a op.PagedAttention) {
 	}
 }
 
+// launchAttentionCluster_64_8: kernels/lib/cuda/attention_64.toml, order tiles.
+func (s *Set) launchAttentionCluster_64_8(q op.Stream, a op.PagedAttention) {
+	if g := (op.Grid{X: uint32(8 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[kernelAttentionCluster_64_8], g)
+	}
+}
+
+// launchAttentionCluster_64_4: kernels/lib/cuda/attention_64.toml, order tiles.
+func (s *Set) launchAttentionCluster_64_4(q op.Stream, a op.PagedAttention) {
+	if g := (op.Grid{X: uint32(4 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[kernelAttentionCluster_64_4], g)
+	}
+}
+
+// launchAttentionShares_64: kernels/lib/cuda/attention_64.toml, order shares.
+func (s *Set) launchAttentionShares_64(q op.Stream, a op.PagedAttention) {
+	b := argumentsPagedAttention{a, q.Scratch(1081344)}
+	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
+		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[kernelAttentionShares_64], g)
+	}
+}
+
+// launchAttentionFew_64_8: kernels/lib/cuda/attention_64.toml, order tiles.
+func (s *Set) launchAttentionFew_64_8(q op.Stream, a op.PagedAttention) {
+	b := argumentsPagedAttention{a, q.Scratch(int64(a.Rows) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 264)}
+	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
+		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[kernelAttentionFew_64_8], g)
+	}
+}
+
+// launchAttentionMany_64: kernels/lib/cuda/attention_64.toml, order tiles.
+func (s *Set) launchAttentionMany_64(q op.Stream, a op.PagedAttention) {
+	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + (max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1)) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[kernelAttentionMany_64], g)
+	}
+}
+
+// launchAttentionMixed_64: kernels/lib/cuda/attention_64.toml, order tiles.
+func (s *Set) launchAttentionMixed_64(q op.Stream, a op.PagedAttention) {
+	b := argumentsPagedAttention{a, q.Scratch(int64(a.Seqs) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 264)}
+	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
+		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[kernelAttentionMixed_64_0], g)
+	}
+	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + (max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1)) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[kernelAttentionMixed_64_1], g)
+	}
+}
+
+// launchAttentionCluster_128_8: kernels/lib/cuda/attention_128.toml, order tiles.
+func (s *Set) launchAttentionCluster_128_8(q op.Stream, a op.PagedAttention) {
+	if g := (op.Grid{X: uint32(8 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[kernelAttentionCluster_128_8], g)
+	}
+}
+
+// launchAttentionCluster_128_4: kernels/lib/cuda/attention_128.toml, order tiles.
+func (s *Set) launchAttentionCluster_128_4(q op.Stream, a op.PagedAttention) {
+	if g := (op.Grid{X: uint32(4 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[kernelAttentionCluster_128_4], g)
+	}
+}
+
+// launchAttentionShares_128: kernels/lib/cuda/attention_128.toml, order shares.
+func (s *Set) launchAttentionShares_128(q op.Stream, a op.PagedAttention) {
+	b := argumentsPagedAttention{a, q.Scratch(1622016)}
+	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
+		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[kernelAttentionShares_128], g)
+	}
+}
+
+// launchAttentionFew_128_8: kernels/lib/cuda/attention_128.toml, order tiles.
+func (s *Set) launchAttentionFew_128_8(q op.Stream, a op.PagedAttention) {
+	b := argumentsPagedAttention{a, q.Scratch(int64(a.Rows) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 520)}
+	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
+		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[kernelAttentionFew_128_8], g)
+	}
+}
+
+// launchAttentionShares_128_16: kernels/lib/cuda/attention_128.toml, order shares_16.
+func (s *Set) launchAttentionShares_128_16(q op.Stream, a op.PagedAttention) {
+	b := argumentsPagedAttention{a, q.Scratch(3244032)}
+	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
+		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[kernelAttentionShares_128_16], g)
+	}
+}
+
+// launchAttentionFew_128_16: kernels/lib/cuda/attention_128.toml, order tiles.
+func (s *Set) launchAttentionFew_128_16(q op.Stream, a op.PagedAttention) {
+	b := argumentsPagedAttention{a, q.Scratch(int64(a.Rows) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 520)}
+	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
+		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[kernelAttentionFew_128_16], g)
+	}
+}
+
+// launchAttentionMany_128: kernels/lib/cuda/attention_128.toml, order tiles.
+func (s *Set) launchAttentionMany_128(q op.Stream, a op.PagedAttention) {
+	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + (max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1)) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[kernelAttentionMany_128], g)
+	}
+}
+
+// launchAttentionMixed_128: kernels/lib/cuda/attention_128.toml, order tiles.
+func (s *Set) launchAttentionMixed_128(q op.Stream, a op.PagedAttention) {
+	b := argumentsPagedAttention{a, q.Scratch(int64(a.Seqs) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 520)}
+	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
+		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[kernelAttentionMixed_128_0], g)
+	}
+	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + (max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1)) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[kernelAttentionMixed_128_1], g)
+	}
+}
+
+// launchAttentionCluster_256_8: kernels/lib/cuda/attention_256.toml, order tiles.
+func (s *Set) launchAttentionCluster_256_8(q op.Stream, a op.PagedAttention) {
+	if g := (op.Grid{X: uint32(8 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[kernelAttentionCluster_256_8], g)
+	}
+}
+
+// launchAttentionCluster_256_4: kernels/lib/cuda/attention_256.toml, order tiles.
+func (s *Set) launchAttentionCluster_256_4(q op.Stream, a op.PagedAttention) {
+	if g := (op.Grid{X: uint32(4 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[kernelAttentionCluster_256_4], g)
+	}
+}
+
+// launchAttentionShares_256: kernels/lib/cuda/attention_256.toml, order shares.
+func (s *Set) launchAttentionShares_256(q op.Stream, a op.PagedAttention) {
+	b := argumentsPagedAttention{a, q.Scratch(2703360)}
+	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+63)/64)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
+		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[kernelAttentionShares_256], g)
+	}
+}
+
+// launchAttentionFew_256_8: kernels/lib/cuda/attention_256.toml, order tiles.
+func (s *Set) launchAttentionFew_256_8(q op.Stream, a op.PagedAttention) {
+	b := argumentsPagedAttention{a, q.Scratch(int64(a.Rows) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 63) / 64) * 1032)}
+	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+63)/64)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
+		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[kernelAttentionFew_256_8], g)
+	}
+}
+
+// launchAttentionShares_256_16: kernels/lib/cuda/attention_256.toml, order shares_16.
+func (s *Set) launchAttentionShares_256_16(q op.Stream, a op.PagedAttention) {
+	b := argumentsPagedAttention{a, q.Scratch(5406720)}
+	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+63)/64)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
+		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[kernelAttentionShares_256_16], g)
+	}
+}
+
+// launchAttentionFew_256_16: kernels/lib/cuda/attention_256.toml, order tiles.
+func (s *Set) launchAttentionFew_256_16(q op.Stream, a op.PagedAttention) {
+	b := argumentsPagedAttention{a, q.Scratch(int64(a.Rows) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 63) / 64) * 1032)}
+	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+63)/64)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
+		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[kernelAttentionFew_256_16], g)
+	}
+}
+
+// launchAttentionMany_256: kernels/lib/cuda/attention_256.toml, order tiles.
+func (s *Set) launchAttentionMany_256(q op.Stream, a op.PagedAttention) {
+	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + (max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1)) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[kernelAttentionMany_256], g)
+	}
+}
+
+// launchAttentionMixed_256: kernels/lib/cuda/attention_256.toml, order tiles.
+func (s *Set) launchAttentionMixed_256(q op.Stream, a op.PagedAttention) {
+	b := argumentsPagedAttention{a, q.Scratch(int64(a.Seqs) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 63) / 64) * 1032)}
+	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+63)/64)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
+		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[kernelAttentionMixed_256_0], g)
+	}
+	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + (max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1)) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
+		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
+		q.Launch(s.kernels[kernelAttentionMixed_256_1], g)
+	}
+}
+
 // launchAttentionFew_32_8: kernels/lib/cuda/attention.toml, order tiles.
 func (s *Set) launchAttentionFew_32_8(q op.Stream, a op.PagedAttention) {
 	b := argumentsPagedAttention{a, q.Scratch(int64(a.Rows) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 136)}
@@ -14816,207 +15144,6 @@ func (s *Set) launchAttentionMixed_32(q op.Stream, a op.PagedAttention) {
 	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + (max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1)) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
 		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelAttentionMixed_32_1], g)
-	}
-}
-
-// launchAttentionCluster_64_8: kernels/lib/cuda/attention.toml, order tiles.
-func (s *Set) launchAttentionCluster_64_8(q op.Stream, a op.PagedAttention) {
-	if g := (op.Grid{X: uint32(8 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[kernelAttentionCluster_64_8], g)
-	}
-}
-
-// launchAttentionCluster_64_4: kernels/lib/cuda/attention.toml, order tiles.
-func (s *Set) launchAttentionCluster_64_4(q op.Stream, a op.PagedAttention) {
-	if g := (op.Grid{X: uint32(4 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[kernelAttentionCluster_64_4], g)
-	}
-}
-
-// launchAttentionShares_64: kernels/lib/cuda/attention.toml, order shares.
-func (s *Set) launchAttentionShares_64(q op.Stream, a op.PagedAttention) {
-	b := argumentsPagedAttention{a, q.Scratch(1081344)}
-	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
-		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[kernelAttentionShares_64], g)
-	}
-}
-
-// launchAttentionFew_64_8: kernels/lib/cuda/attention.toml, order tiles.
-func (s *Set) launchAttentionFew_64_8(q op.Stream, a op.PagedAttention) {
-	b := argumentsPagedAttention{a, q.Scratch(int64(a.Rows) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 264)}
-	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
-		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[kernelAttentionFew_64_8], g)
-	}
-}
-
-// launchAttentionMany_64: kernels/lib/cuda/attention.toml, order tiles.
-func (s *Set) launchAttentionMany_64(q op.Stream, a op.PagedAttention) {
-	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + (max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1)) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[kernelAttentionMany_64], g)
-	}
-}
-
-// launchAttentionMixed_64: kernels/lib/cuda/attention.toml, order tiles.
-func (s *Set) launchAttentionMixed_64(q op.Stream, a op.PagedAttention) {
-	b := argumentsPagedAttention{a, q.Scratch(int64(a.Seqs) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 264)}
-	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
-		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[kernelAttentionMixed_64_0], g)
-	}
-	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + (max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1)) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[kernelAttentionMixed_64_1], g)
-	}
-}
-
-// launchAttentionCluster_128_8: kernels/lib/cuda/attention.toml, order tiles.
-func (s *Set) launchAttentionCluster_128_8(q op.Stream, a op.PagedAttention) {
-	if g := (op.Grid{X: uint32(8 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[kernelAttentionCluster_128_8], g)
-	}
-}
-
-// launchAttentionCluster_128_4: kernels/lib/cuda/attention.toml, order tiles.
-func (s *Set) launchAttentionCluster_128_4(q op.Stream, a op.PagedAttention) {
-	if g := (op.Grid{X: uint32(4 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[kernelAttentionCluster_128_4], g)
-	}
-}
-
-// launchAttentionShares_128: kernels/lib/cuda/attention.toml, order shares.
-func (s *Set) launchAttentionShares_128(q op.Stream, a op.PagedAttention) {
-	b := argumentsPagedAttention{a, q.Scratch(1622016)}
-	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
-		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[kernelAttentionShares_128], g)
-	}
-}
-
-// launchAttentionFew_128_8: kernels/lib/cuda/attention.toml, order tiles.
-func (s *Set) launchAttentionFew_128_8(q op.Stream, a op.PagedAttention) {
-	b := argumentsPagedAttention{a, q.Scratch(int64(a.Rows) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 520)}
-	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
-		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[kernelAttentionFew_128_8], g)
-	}
-}
-
-// launchAttentionShares_128_16: kernels/lib/cuda/attention.toml, order shares_16.
-func (s *Set) launchAttentionShares_128_16(q op.Stream, a op.PagedAttention) {
-	b := argumentsPagedAttention{a, q.Scratch(3244032)}
-	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
-		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[kernelAttentionShares_128_16], g)
-	}
-}
-
-// launchAttentionFew_128_16: kernels/lib/cuda/attention.toml, order tiles.
-func (s *Set) launchAttentionFew_128_16(q op.Stream, a op.PagedAttention) {
-	b := argumentsPagedAttention{a, q.Scratch(int64(a.Rows) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 520)}
-	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
-		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[kernelAttentionFew_128_16], g)
-	}
-}
-
-// launchAttentionMany_128: kernels/lib/cuda/attention.toml, order tiles.
-func (s *Set) launchAttentionMany_128(q op.Stream, a op.PagedAttention) {
-	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + (max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1)) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[kernelAttentionMany_128], g)
-	}
-}
-
-// launchAttentionMixed_128: kernels/lib/cuda/attention.toml, order tiles.
-func (s *Set) launchAttentionMixed_128(q op.Stream, a op.PagedAttention) {
-	b := argumentsPagedAttention{a, q.Scratch(int64(a.Seqs) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 127) / 128) * 520)}
-	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
-		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[kernelAttentionMixed_128_0], g)
-	}
-	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + (max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1)) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[kernelAttentionMixed_128_1], g)
-	}
-}
-
-// launchAttentionCluster_256_8: kernels/lib/cuda/attention.toml, order tiles.
-func (s *Set) launchAttentionCluster_256_8(q op.Stream, a op.PagedAttention) {
-	if g := (op.Grid{X: uint32(8 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[kernelAttentionCluster_256_8], g)
-	}
-}
-
-// launchAttentionCluster_256_4: kernels/lib/cuda/attention.toml, order tiles.
-func (s *Set) launchAttentionCluster_256_4(q op.Stream, a op.PagedAttention) {
-	if g := (op.Grid{X: uint32(4 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[kernelAttentionCluster_256_4], g)
-	}
-}
-
-// launchAttentionShares_256: kernels/lib/cuda/attention.toml, order shares.
-func (s *Set) launchAttentionShares_256(q op.Stream, a op.PagedAttention) {
-	b := argumentsPagedAttention{a, q.Scratch(2703360)}
-	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+63)/64)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
-		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[kernelAttentionShares_256], g)
-	}
-}
-
-// launchAttentionFew_256_8: kernels/lib/cuda/attention.toml, order tiles.
-func (s *Set) launchAttentionFew_256_8(q op.Stream, a op.PagedAttention) {
-	b := argumentsPagedAttention{a, q.Scratch(int64(a.Rows) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 63) / 64) * 1032)}
-	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+63)/64)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
-		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[kernelAttentionFew_256_8], g)
-	}
-}
-
-// launchAttentionShares_256_16: kernels/lib/cuda/attention.toml, order shares_16.
-func (s *Set) launchAttentionShares_256_16(q op.Stream, a op.PagedAttention) {
-	b := argumentsPagedAttention{a, q.Scratch(5406720)}
-	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+63)/64)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
-		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[kernelAttentionShares_256_16], g)
-	}
-}
-
-// launchAttentionFew_256_16: kernels/lib/cuda/attention.toml, order tiles.
-func (s *Set) launchAttentionFew_256_16(q op.Stream, a op.PagedAttention) {
-	b := argumentsPagedAttention{a, q.Scratch(int64(a.Rows) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 63) / 64) * 1032)}
-	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+63)/64)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
-		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[kernelAttentionFew_256_16], g)
-	}
-}
-
-// launchAttentionMany_256: kernels/lib/cuda/attention.toml, order tiles.
-func (s *Set) launchAttentionMany_256(q op.Stream, a op.PagedAttention) {
-	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + (max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1)) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
-		q.Launch(s.kernels[kernelAttentionMany_256], g)
-	}
-}
-
-// launchAttentionMixed_256: kernels/lib/cuda/attention.toml, order tiles.
-func (s *Set) launchAttentionMixed_256(q op.Stream, a op.PagedAttention) {
-	b := argumentsPagedAttention{a, q.Scratch(int64(a.Seqs) * int64(a.Heads) * ((int64(a.MaxBlocks)*int64(a.BlockSize) + 63) / 64) * 1032)}
-	if g := (op.Grid{X: uint32(min(132, int64(a.KVHeads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+63)/64)*(int64(a.Seqs)+int64(a.Rows)*int64(a.Heads)/max(1, int64(a.KVHeads))))), Y: 1, Z: 1}); g.X != 0 {
-		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[kernelAttentionMixed_256_0], g)
-	}
-	if g := (op.Grid{X: uint32(a.KVHeads), Y: uint32((int64(a.Rows) + (max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads)))) - 1)) / max(1, 64/max(1, int64(a.Heads)/max(1, int64(a.KVHeads))))), Z: 1}); g.X != 0 && g.Y != 0 {
-		*(*argumentsPagedAttention)(q.Args(unsafe.Sizeof(b))) = b
-		q.Launch(s.kernels[kernelAttentionMixed_256_1], g)
 	}
 }
 
@@ -15376,24 +15503,24 @@ func (s *Set) scratchExpertDownAdd(a op.ExpertDownAdd) (most int64) {
 		if a.W.Cols <= 2048 && a.W.Count <= 512 && int64(a.W.Cols)%8 == 0 {
 			most = max(most, min(int64(a.Rows)*int64(a.TopK), min(12*int64(a.W.Count), 2048))*int64(a.W.Rows)*4)
 		}
-		if 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792 && a.W.Count <= 512 && int64(a.W.Cols)%8 == 0 && s.has.exact {
+		if 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792 && a.W.Count <= 1024 && int64(a.W.Cols)%8 == 0 && s.has.exact {
 			most = max(most, min(int64(a.Rows)*int64(a.TopK), min(8*int64(a.W.Count), 1024))*int64(a.W.Rows)*4)
 		}
-		if 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792 && a.W.Count <= 512 && int64(a.W.Cols)%8 == 0 {
+		if 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792 && a.W.Count <= 1024 && int64(a.W.Cols)%8 == 0 {
 			most = max(most, min(min(int64(a.Rows)*int64(a.TopK), 6*int64(a.W.Count)), min(8*int64(a.W.Count), 1024))*int64(a.W.Rows)*4)
 		}
 	case op.SchemeQ8_0, op.SchemeQ4_0, op.SchemeQ4_1, op.SchemeF8, op.SchemeNVFP4, op.SchemeQ6_K:
 		if a.W.Cols <= 2048 && a.W.Count <= 512 && int64(a.W.Cols)%8 == 0 {
 			most = max(most, min(int64(a.Rows)*int64(a.TopK), min(16*int64(a.W.Count), 2048))*int64(a.W.Rows)*4)
 		}
-		if 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792 && a.W.Count <= 512 && int64(a.W.Cols)%8 == 0 {
+		if 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792 && a.W.Count <= 1024 && int64(a.W.Cols)%8 == 0 {
 			most = max(most, min(int64(a.Rows)*int64(a.TopK), min(8*int64(a.W.Count), 1024))*int64(a.W.Rows)*4)
 		}
 	case op.SchemeF8Block:
 		if a.W.Cols <= 2048 && a.W.Count <= 512 && int64(a.W.Cols)%8 == 0 {
 			most = max(most, min(int64(a.Rows)*int64(a.TopK), min(15*int64(a.W.Count), 2048))*int64(a.W.Rows)*4)
 		}
-		if 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792 && a.W.Count <= 512 && int64(a.W.Cols)%8 == 0 {
+		if 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792 && a.W.Count <= 1024 && int64(a.W.Cols)%8 == 0 {
 			most = max(most, min(int64(a.Rows)*int64(a.TopK), min(8*int64(a.W.Count), 1024))*int64(a.W.Rows)*4)
 		}
 	}
@@ -15406,24 +15533,24 @@ func (s *Set) scratchExpertDownNorm(a op.ExpertDownNorm) (most int64) {
 		if a.W.Cols <= 2048 && a.W.Count <= 512 && a.W.Rows <= 4096 && int64(a.W.Cols)%8 == 0 && int64(a.W.Rows)%8 == 0 {
 			most = max(most, min(int64(a.Rows)*int64(a.TopK), min(12*int64(a.W.Count), 2048))*int64(a.W.Rows)*4)
 		}
-		if 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792 && a.W.Count <= 512 && a.W.Rows <= 4096 && int64(a.W.Cols)%8 == 0 && int64(a.W.Rows)%8 == 0 && s.has.exact {
+		if 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792 && a.W.Count <= 1024 && a.W.Rows <= 4096 && int64(a.W.Cols)%8 == 0 && int64(a.W.Rows)%8 == 0 && s.has.exact {
 			most = max(most, min(int64(a.Rows)*int64(a.TopK), min(8*int64(a.W.Count), 1024))*int64(a.W.Rows)*4)
 		}
-		if 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792 && a.W.Count <= 512 && a.W.Rows <= 4096 && int64(a.W.Cols)%8 == 0 && int64(a.W.Rows)%8 == 0 {
+		if 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792 && a.W.Count <= 1024 && a.W.Rows <= 4096 && int64(a.W.Cols)%8 == 0 && int64(a.W.Rows)%8 == 0 {
 			most = max(most, min(min(int64(a.Rows)*int64(a.TopK), 6*int64(a.W.Count)), min(8*int64(a.W.Count), 1024))*int64(a.W.Rows)*4)
 		}
 	case op.SchemeQ8_0, op.SchemeQ4_0, op.SchemeQ4_1, op.SchemeF8, op.SchemeNVFP4, op.SchemeQ6_K:
 		if a.W.Cols <= 2048 && a.W.Count <= 512 && a.W.Rows <= 4096 && int64(a.W.Cols)%8 == 0 && int64(a.W.Rows)%8 == 0 {
 			most = max(most, min(int64(a.Rows)*int64(a.TopK), min(16*int64(a.W.Count), 2048))*int64(a.W.Rows)*4)
 		}
-		if 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792 && a.W.Count <= 512 && a.W.Rows <= 4096 && int64(a.W.Cols)%8 == 0 && int64(a.W.Rows)%8 == 0 {
+		if 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792 && a.W.Count <= 1024 && a.W.Rows <= 4096 && int64(a.W.Cols)%8 == 0 && int64(a.W.Rows)%8 == 0 {
 			most = max(most, min(int64(a.Rows)*int64(a.TopK), min(8*int64(a.W.Count), 1024))*int64(a.W.Rows)*4)
 		}
 	case op.SchemeF8Block:
 		if a.W.Cols <= 2048 && a.W.Count <= 512 && a.W.Rows <= 4096 && int64(a.W.Cols)%8 == 0 && int64(a.W.Rows)%8 == 0 {
 			most = max(most, min(int64(a.Rows)*int64(a.TopK), min(15*int64(a.W.Count), 2048))*int64(a.W.Rows)*4)
 		}
-		if 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792 && a.W.Count <= 512 && a.W.Rows <= 4096 && int64(a.W.Cols)%8 == 0 && int64(a.W.Rows)%8 == 0 {
+		if 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792 && a.W.Count <= 1024 && a.W.Rows <= 4096 && int64(a.W.Cols)%8 == 0 && int64(a.W.Rows)%8 == 0 {
 			most = max(most, min(int64(a.Rows)*int64(a.TopK), min(8*int64(a.W.Count), 1024))*int64(a.W.Rows)*4)
 		}
 	}
@@ -15489,11 +15616,6 @@ func (s *Set) scratchPagedAttention(a op.PagedAttention) (most int64) {
 		most = max(most, 2703360,
 			5406720)
 	}
-	if a.HeadDim == 32 && a.KVType == op.BF16 && int64(a.QPitch)%8 == 0 {
-		most = max(most, min(int64(a.Rows), 2*int64(a.Seqs))*int64(a.Heads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*136,
-			min(int64(a.Rows)*int64(a.Heads), 4096)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*136,
-			int64(a.Seqs)*int64(a.Heads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*136)
-	}
 	if a.HeadDim == 64 && a.KVType == op.BF16 && int64(a.QPitch)%8 == 0 && s.has.exact {
 		most = max(most, min(int64(a.Rows), 2*int64(a.Seqs))*int64(a.Heads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*264,
 			min(int64(a.Rows)*int64(a.Heads), 4096)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*264,
@@ -15512,6 +15634,11 @@ func (s *Set) scratchPagedAttention(a op.PagedAttention) (most int64) {
 			min(int64(a.Rows), 2*int64(a.Seqs))*int64(a.Heads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+63)/64)*1032,
 			min(int64(a.Rows)*int64(a.Heads), 4096)*((int64(a.MaxBlocks)*int64(a.BlockSize)+63)/64)*1032,
 			int64(a.Seqs)*int64(a.Heads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+63)/64)*1032)
+	}
+	if a.HeadDim == 32 && a.KVType == op.BF16 && int64(a.QPitch)%8 == 0 {
+		most = max(most, min(int64(a.Rows), 2*int64(a.Seqs))*int64(a.Heads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*136,
+			min(int64(a.Rows)*int64(a.Heads), 4096)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*136,
+			int64(a.Seqs)*int64(a.Heads)*((int64(a.MaxBlocks)*int64(a.BlockSize)+127)/128)*136)
 	}
 	return most
 }

@@ -144,13 +144,13 @@ func normRouteCases(o Options) []*Case {
 			list = append(list, c)
 		}
 	}
-	for i, s := range []struct{ rows, experts, cols, top int }{{1, 257, 2048, 9}, {1, 513, 2048, 11}, {3, 17, 96, 3}, {4, 257, 2048, 9}, {16, 513, 2048, 11}, {1, 129, 1536, 7}} {
+	for i, s := range []struct{ rows, experts, cols, top int }{{1, 257, 2048, 9}, {1, 513, 2048, 11}, {3, 17, 96, 3}, {4, 257, 2048, 9}, {16, 513, 2048, 11}, {1, 129, 1536, 7}, {1, 257, 3072, 9}, {1, 33, 4096, 5}, {1, 273, 1024, 33}, {1, 513, 1984, 2}, {1, 257, 4096, 9}} {
 		if o.Short && i > 2 {
 			break
 		}
 		x := op.NormRoute{
 			W: matrix(op.SchemeBF16, s.experts, s.cols), Rows: int32(s.rows), TopK: int32(s.top), Shared: 1,
-			Normalise: int32((i + 1) % 2), Routing: op.Routing(i / 3), Factor: 1, Eps: 1e-6,
+			Normalise: int32((i + 1) % 2), Routing: op.Routing(i / 3 % 2), Factor: 1, Eps: 1e-6,
 		}
 		c := of(fmt.Sprintf("shared, rows %d experts %d columns %d top %d normalise %d routing %d", s.rows, s.experts, s.cols, s.top, x.Normalise, x.Routing), x)
 		c.apart("W", uint64(i), i%2 == 0)

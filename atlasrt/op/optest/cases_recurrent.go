@@ -107,7 +107,27 @@ func recurrentCases(o Options) []*Case {
 		many[i] = stretch{rows: 1, position: i * 3, padding: i == 7}
 	}
 	s := state{2, 4, 128, 128, false}
-	return append(list, delta(s.String()+" 40 decodes", s.rule(0), many, 0), deltaNet(s.String()+" 40 decodes", s.net(0, op.GateSilu), many, 0))
+	list = append(list, delta(s.String()+" 40 decodes", s.rule(0), many, 0), deltaNet(s.String()+" 40 decodes", s.net(0, op.GateSilu), many, 0))
+	for i, s := range append([]state{{2, 4, 128, 128, false}, {2, 6, 128, 128, true}, {3, 3, 128, 128, false}}, largeStates...) {
+		batch := crowd(640/(2*s.keys), i%4)
+		list = append(list, deltaNet(fmt.Sprintf("%s %d sequences", s, len(batch)), s.net(i%4, op.Gate(i%2)), batch, i%3))
+	}
+	return list
+}
+
+// crowd is a batch of decodes, with as many drafts as may be in some of them, first rows and sequences that bring nothing. Where there may be drafts, one
+// sequence has more rows than its rings.
+func crowd(sequences, drafts int) []stretch {
+	list := make([]stretch, sequences)
+	for i := range list {
+		n := i % (drafts + 1)
+		list[i] = stretch{rows: 1 + n, position: i * 3, drafts: n, accepted: min(i*3, i/3%(drafts+1)), padding: i%11 == 7}
+	}
+	list[sequences/2] = stretch{position: 9}
+	if drafts > 0 {
+		list[sequences/3] = stretch{rows: 6 + drafts, position: 8, drafts: drafts - 1, accepted: 1}
+	}
+	return list
 }
 
 // convCases have more channels than a block has, and fewer than a register.

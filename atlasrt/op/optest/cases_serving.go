@@ -19,6 +19,7 @@ type serving struct {
 	sequences      []int // decoding at a time
 	prompts        []int
 	state          state
+	hybrids        []hybrid
 	vocab          int
 	plainRows      []int
 	sampled        []int
@@ -27,7 +28,14 @@ type serving struct {
 // mixed is a layer of experts.
 type mixed struct{ count, inner, hidden, top int }
 
-// largeServing has the sizes of Qwen3-8B and Qwen3-30B-A3B, and the states of Qwen3.5-35B-A3B; smallServing is for tests.
+// hybrid is the layers of a model with recurrent layers and a shared expert, which is the last one of experts and the last pick of each row.
+type hybrid struct {
+	experts mixed
+	state   state
+}
+
+// largeServing has the sizes of Qwen3-8B and Qwen3-30B-A3B, and of Qwen3.5-35B-A3B, Qwen3.5-122B-A10B and Qwen3-Next-80B-A3B what differs; smallServing
+// is for tests.
 func largeServing() serving {
 	return serving{
 		linear:  []shape{{6144, 4096}, {4096, 4096}, {24576, 4096}, {4096, 12288}, {5120, 2048}, {2048, 4096}},
@@ -38,7 +46,9 @@ func largeServing() serving {
 		experts: mixed{128, 768, 2048, 8}, expertRows: []int{1, 4, 16, 64, 512, 8192},
 		heads: []heads{{32, 8, 128}, {32, 4, 128}}, contexts: []int{1 << 10, 8 << 10, 32 << 10},
 		sequences: []int{1, 4, 16, 64}, prompts: []int{2 << 10, 8 << 10},
-		state: largeStates[0], vocab: 151936, plainRows: []int{1, 64, 8192}, sampled: []int{1, 16, 64},
+		state:   largeStates[0],
+		hybrids: []hybrid{{mixed{257, 512, 2048, 9}, largeStates[0]}, {mixed{257, 1024, 3072, 9}, largeStates[2]}, {mixed{513, 512, 2048, 11}, largeStates[0]}},
+		vocab:   151936, plainRows: []int{1, 64, 8192}, sampled: []int{1, 16, 64},
 	}
 }
 
@@ -48,7 +58,7 @@ func smallServing() serving {
 		hidden: []int{256}, inner: []int{64},
 		experts: mixed{8, 32, 256, 2}, expertRows: []int{1, 3},
 		heads: []heads{{4, 2, 64}}, contexts: []int{40}, sequences: []int{1, 3}, prompts: []int{30},
-		state: smallStates[0], vocab: 512, plainRows: []int{2}, sampled: []int{2},
+		state: smallStates[0], hybrids: []hybrid{{mixed{17, 32, 256, 3}, smallStates[0]}}, vocab: 512, plainRows: []int{2}, sampled: []int{2},
 	}
 }
 
@@ -73,6 +83,19 @@ func servingCases(o Options, has func(op.Scheme) bool) []*Case {
 	}
 	for _, n := range s.prompts {
 		list = append(list, recurrent(s.state, []stretch{{rows: n}})...)
+	}
+	for _, h := range s.hybrids {
+		list = append(list, h.router())
+		for _, n := range []int{1, 64} {
+			if h.state != s.state {
+				list = append(list, recurrent(h.state, decodesAt(n, s.contexts[0]))...)
+			}
+			for _, scheme := range []op.Scheme{op.SchemeF8Block, op.SchemeNVFP4} {
+				if has(scheme) {
+					list = append(list, h.mixture(scheme, n)...)
+				}
+			}
+		}
 	}
 	list = append(list, s.sampling()...)
 	return append(list, of("256 MiB", op.Copy{Bytes: 256 << 20}), of("256 MiB", op.Fill{Count: 64 << 20}))
@@ -119,6 +142,30 @@ func (s serving) mixture(scheme op.Scheme) []*Case {
 			of(name(down), op.ExpertDown{W: down, Rows: int32(rows), TopK: int32(x.top)}).group(ids).with(factored(scheme)))
 	}
 	return list
+}
+
+// router chooses experts for one row.
+func (h hybrid) router() *Case {
+	x := h.experts
+	return of(fmt.Sprintf("%d×%d top %d, shared", x.count, x.hidden, x.top), op.NormRoute{
+		W: matrix(op.SchemeBF16, x.count, x.hidden), Rows: 1, TopK: int32(x.top), Shared: 1, Normalise: 1, Factor: 1, Eps: 1e-6,
+	}).summed(true)
+}
+
+func (h hybrid) mixture(scheme op.Scheme, rows int) []*Case {
+	x := h.experts
+	ids := picks(rows, x.count-1, x.top, 0)
+	for r := range rows {
+		ids[(r+1)*x.top-1] = int32(x.count - 1)
+	}
+	up, down := experts(scheme, x.count, 2*x.inner, x.hidden), experts(scheme, x.count, x.hidden, whole(scheme, x.inner))
+	name := func(w op.Weight) string {
+		return fmt.Sprintf("%s %d×%d×%d top %d rows %d, shared", scheme, w.Count, w.Rows, w.Cols, x.top, rows)
+	}
+	return []*Case{
+		of(name(up), op.ExpertUp{W: up, Rows: int32(rows), TopK: int32(x.top)}).group(ids).with(factored(scheme)),
+		of(name(down), op.ExpertDownAdd{W: down, Rows: int32(rows), TopK: int32(x.top)}).group(ids).with(factored(scheme)),
+	}
 }
 
 func (s serving) routes() []*Case {

@@ -8,7 +8,7 @@ struct arguments {
 
 struct atlas_expert_up_q4_0_few_constants {
     static constexpr atlas_Scheme kScheme = ATLAS_SCHEME_Q4_0;
-    static constexpr int kPicks = 8, kPieces = 4, kPool = 8208, kRows = 1, kStages = 2, kTeams = 2, kUnits = 2, kCluster = 1, kShared = 86528, kThreads = 512;
+    static constexpr int kPicks = 12, kPieces = 4, kPool = 8208, kRows = 1, kStages = 2, kTeams = 2, kUnits = 2, kCluster = 1, kShared = 86656, kThreads = 512;
 };
 
 extern "C" __global__ void __launch_bounds__(512, 1) atlas_expert_up_q4_0_few(const __grid_constant__ arguments a) {

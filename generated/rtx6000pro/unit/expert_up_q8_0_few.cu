@@ -8,7 +8,7 @@ struct arguments {
 
 struct atlas_expert_up_q8_0_few_constants {
     static constexpr atlas_Scheme kScheme = ATLAS_SCHEME_Q8_0;
-    static constexpr int kPicks = 8, kPieces = 8, kPool = 8208, kRows = 1, kStages = 2, kTeams = 2, kUnits = 1, kCluster = 1, kShared = 82432, kThreads = 512;
+    static constexpr int kPicks = 12, kPieces = 8, kPool = 8208, kRows = 1, kStages = 2, kTeams = 2, kUnits = 1, kCluster = 1, kShared = 82560, kThreads = 512;
 };
 
 extern "C" __global__ void __launch_bounds__(512, 1) atlas_expert_up_q8_0_few(const __grid_constant__ arguments a) {

@@ -1,11 +1,11 @@
 // NormRoute for one row: RMSNorm, the Linear of the router and Route in one launch, its sums in an order of its own.
 //
-// norm_route_row: a cluster of eight blocks, each of which has kStrips strips, of 16 experts each, in registers by the time when the row
+// norm_route_row: a cluster of blocks, each of which has kStrips strips, of 16 experts each, in registers by the time when the row
 // may be read. Every block normalises the row for itself. A warp multiplies the columns that it has normalised, and sends what it has of the
 // logits to the first block, where warps add them and one picks. Where kCommon, threads of the first block also multiply by the gate of a
 // shared expert.
-// Grid 8, cluster 8, 256 threads. One row; bf16 weights, W.Rows-Shared at most 128·kStrips and a multiple of 16, W.Cols%64 == 0 and at most
-// 2048; Shared is kCommon; at most 32·kPerLane experts to choose from. Dynamic shared memory: norm_row_shape<kStrips, kCommon>::kShared.
+// The grid is one cluster; a warp for each 256 columns. One row; bf16 weights, W.Rows-Shared at most 16·kStrips for each block and a multiple of 16,
+// W.Cols%64 == 0; Shared is kCommon; as many experts to choose from as strips have at most, 32·kPerLane. Dynamic shared memory: norm_row_shape's kShared.
 #pragma once
 #include "lib/cuda/op/rmsnorm.cuh"
 #include "lib/cuda/op/route.cuh"
@@ -16,9 +16,9 @@ namespace atlas {
 
 extern __shared__ __align__(1024) uint8_t norm_row_shared[];
 
-template <int kStrips, bool kCommon>
+template <int kBlocks, int kWarps, int kStrips, bool kCommon>
 struct norm_row_shape {
-    static constexpr int kBlocks = 8, kWarps = 8, kUnits = 4, kExperts = 16 * kBlocks * kStrips;  // units of a warp
+    static constexpr int kUnits = 4, kExperts = 16 * kBlocks * kStrips;  // units of a warp
     static constexpr int kStrip = kWarps * kUnits * unit<ATLAS_SCHEME_BF16>::kBytes, kSlots = kBlocks * kStrips;
     static constexpr int kRowAt = kStrips * kStrip, kPartsAt = kRowAt + kWarps * kUnits * 128;
     static constexpr int kLogitsAt = kPartsAt + kWarps * kSlots * 64, kSquaresAt = kLogitsAt + kExperts * 2;
@@ -30,8 +30,9 @@ struct norm_row_shape {
 template <class P>
 __device__ void norm_route_row(const atlas_NormRoute &a) {
     using namespace atlas;
-    using shape = norm_row_shape<P::kStrips, P::kCommon>;
-    static_assert(launched<P, shape::kWarps * 32, shape::kShared, shape::kBlocks>::kFits);
+    constexpr int kBlocks = P::kCluster, kWarps = P::kThreads / 32, kAdders = P::kPerLane < kWarps ? P::kPerLane : kWarps, kEach = P::kPerLane / kAdders;
+    using shape = norm_row_shape<kBlocks, kWarps, P::kStrips, P::kCommon>;
+    static_assert(launched<P, kWarps * 32, shape::kShared, kBlocks>::kFits && kWarps % 4 == 0 && kEach * kAdders == P::kPerLane);
     using unit_t = unit<ATLAS_SCHEME_BF16>;
     static_assert(P::kPerLane * 32 == shape::kExperts, "a lane adds its experts");
     uint8_t *const shared = norm_row_shared;
@@ -39,14 +40,14 @@ __device__ void norm_route_row(const atlas_NormRoute &a) {
     float *const squares = reinterpret_cast<float *>(shared + shape::kSquaresAt);
     const int cols = a.W.Cols, units = cols / 64, experts = a.W.Rows - P::kCommon, rank = cluster_rank(), c = threadIdx.x * 8;
     const int whole = experts / 16, first_strip = rank * P::kStrips, own = max(0, min(P::kStrips, whole - first_strip));
-    const bool adds = rank == 0 && warp() < P::kPerLane, there = c < cols, common = P::kCommon && rank == 0;
+    const bool adds = rank == 0 && warp() < kAdders, there = c < cols, common = P::kCommon && rank == 0;
     release_next();
     if (warp() == 0) {
         if (lane() == 0) {
             init_barrier(weights_there, 1), init_barrier(logits_there, 1);
             fence_barriers();
             arrive_expecting(weights_there, own * units * unit_t::kBytes);
-            if (adds) arrive_expecting(logits_there, whole * shape::kWarps * 64);
+            if (adds) arrive_expecting(logits_there, whole * kWarps * 64);
         }
         __syncwarp();
         if (elected())
@@ -55,12 +56,12 @@ __device__ void norm_route_row(const atlas_NormRoute &a) {
     }
     arrive_cluster();
     const f32x8 scale = there ? scales(a.Scale + c, 8, true) : f32x8{};
-    const int expert = warp() * 32 + lane();  // whose logit a lane adds
-    const float factor = adds && expert < experts ? row_scale(a.W, 0, expert) * unit_t::kFactor : 0.0f;
+    const auto expert = [](int i) { return (warp() + i * kAdders) * 32 + lane(); };  // whose logits a lane adds
+    float factor[kEach];
+#pragma unroll
+    for (int i = 0; i < kEach; i++) factor[i] = adds && expert(i) < experts ? row_scale(a.W, 0, expert(i)) * unit_t::kFactor : 0.0f;
     const float gate_factor = common ? row_scale(a.W, 0, experts) * unit_t::kFactor : 0.0f;
     const uint4 gate_row = common && there ? *reinterpret_cast<const uint4 *>(weight_row64(a.W, 0, experts).at(c)) : uint4{};
-    // What a warp has of experts g and g+8 of a strip stands together.
-    const float *const parts = reinterpret_cast<const float *>(shared + shape::kPartsAt) + (expert / 16 * 8 + expert % 8) * 2 + expert / 8 % 2;
     const float part = 1.0f / cols;
     const uint32_t arrives = address_in(logits_there, 0);
     const int first = warp() * shape::kUnits;
@@ -97,8 +98,13 @@ __device__ void norm_route_row(const atlas_NormRoute &a) {
     const float square = warp_sum(even + odd);
     if (lane() == 0) squares[warp()] = square;
     __syncthreads();
-    const float4 low = reinterpret_cast<const float4 *>(squares)[0], high = reinterpret_cast<const float4 *>(squares)[1];
-    const float inverse = rsqrtf((((low.x + low.y) + (low.z + low.w)) + ((high.x + high.y) + (high.z + high.w))) * part + a.Eps);
+    float all = 0;
+#pragma unroll
+    for (int i = 0; i < kWarps / 4; i++) {
+        const float4 four = reinterpret_cast<const float4 *>(squares)[i];
+        all += (four.x + four.y) + (four.z + four.w);
+    }
+    const float inverse = rsqrtf(all * part + a.Eps);
 #pragma unroll
     for (int i = 0; i < 8; i++) y.v[i] *= inverse * scale.v[i];
     const uint4 normed = narrow(y);
@@ -133,27 +139,33 @@ __device__ void norm_route_row(const atlas_NormRoute &a) {
         for (int i = 0; i < 8; i++) sum = fmaf(x.v[i], gate.v[i], sum);
         sum = warp_sum(sum);
         if (lane() == 0) gates[warp()] = sum;
-        if (P::kPerLane < shape::kWarps) __syncthreads();
+        if (kAdders < kWarps) __syncthreads();
     }
-    if (rank == shape::kBlocks - 1 && there) {  // the first block has more to do
+    if (rank == kBlocks - 1 && there) {  // the first block has more to do
         if (a.Residual) *reinterpret_cast<uint4 *>(a.Sum + c) = x;
         *reinterpret_cast<uint4 *>(a.Normed + c) = normed;
     }
     if (!adds) return;
     wait_peers(logits_there, 0);
     atlas_act *const logits = reinterpret_cast<atlas_act *>(shared + shape::kLogitsAt);
-    float sum = 0;
 #pragma unroll
-    for (int p = 0; p < shape::kWarps; p++) sum += parts[p * shape::kSlots * 16];
-    logits[expert] = __float2bfloat16_rn(expert < experts ? sum * factor : -INFINITY);
-    if (warp() > 0) return arrive_named<P::kPerLane * 32>(1);
-    sync_named<P::kPerLane * 32>(1);
+    for (int i = 0; i < kEach; i++) {
+        // What a warp has of experts g and g+8 of a strip stands together.
+        const int e = expert(i);
+        const float *const parts = reinterpret_cast<const float *>(shared + shape::kPartsAt) + (e / 16 * 8 + e % 8) * 2 + e / 8 % 2;
+        float sum = 0;
+#pragma unroll
+        for (int p = 0; p < kWarps; p++) sum += parts[p * shape::kSlots * 16];
+        logits[e] = __float2bfloat16_rn(e < experts ? sum * factor[i] : -INFINITY);
+    }
+    if (warp() > 0) return arrive_named<kAdders * 32>(1);
+    sync_named<kAdders * 32>(1);
     atlas_act mine[P::kPerLane];
 #pragma unroll
     for (int i = 0; i < P::kPerLane; i++) mine[i] = logits[i * 32 + lane()];
     float gate = 0;
     if (P::kCommon)
 #pragma unroll
-        for (int i = 0; i < shape::kWarps; i++) gate += gates[i];
+        for (int i = 0; i < kWarps; i++) gate += gates[i];
     routing::route_row<P::kPerLane>({a.IDs, a.Weights, a.Order, a.Starts, nullptr, a.Bias, 1, a.W.Rows, a.TopK, a.Shared, a.Normalise, a.Routing, a.Factor}, mine, __float2bfloat16_rn(gate * gate_factor));
 }

@@ -36,9 +36,20 @@ __device__ void sort_keys(uint32_t (&key)[kPerLane]) {
     if constexpr (kPerLane == 4) {
         order(0, 1), order(2, 3), order(0, 2), order(1, 3), order(1, 2);
     } else {
-        static_assert(kPerLane == 8, "a network for as many");
-        order(0, 1), order(2, 3), order(4, 5), order(6, 7), order(0, 2), order(1, 3), order(4, 6), order(5, 7), order(1, 2), order(5, 6);
-        order(0, 4), order(3, 7), order(1, 5), order(2, 6), order(1, 4), order(3, 6), order(2, 4), order(3, 5), order(3, 4);
+        static_assert(kPerLane == 8 || kPerLane == 16, "a network for as many");
+#pragma unroll
+        for (int i = 0; i < kPerLane; i += 8) {
+            const auto of = [&](int j, int k) { order(i + j, i + k); };
+            of(0, 1), of(2, 3), of(4, 5), of(6, 7), of(0, 2), of(1, 3), of(4, 6), of(5, 7), of(1, 2), of(5, 6);
+            of(0, 4), of(3, 7), of(1, 5), of(2, 6), of(1, 4), of(3, 6), of(2, 4), of(3, 5), of(3, 4);
+        }
+        if constexpr (kPerLane == 16) {  // merges two times eight
+#pragma unroll
+            for (int i = 0; i < 8; i++) order(i, i + 8);
+            order(4, 8), order(5, 9), order(6, 10), order(7, 11), order(2, 4), order(3, 5), order(6, 8), order(7, 9), order(10, 12), order(11, 13);
+#pragma unroll
+            for (int i = 1; i < 15; i += 2) order(i, i + 1);
+        }
     }
 }
 
@@ -107,8 +118,7 @@ template <int kPerLane>
 __device__ void pick(const atlas_Route &a, int row, const atlas_act (&logits)[kPerLane], int (&rank)[kPerLane]) {
     const int lane = atlas::lane();
     const bool sigmoid = a.Routing == ATLAS_ROUTE_SIGMOID, all = !sigmoid && (a.Bias || !a.Normalise);  // all: weights are shares of all experts
-    if constexpr (kPerLane <= 8)
-        if (!a.Bias && !all && a.TopK <= 32) return pick_few(a, row, logits, rank);
+    if (!a.Bias && !all && a.TopK <= 32) return pick_few(a, row, logits, rank);
     float score[kPerLane];
     uint32_t key[kPerLane];
 #pragma unroll

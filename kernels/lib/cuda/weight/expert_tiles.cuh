@@ -4,10 +4,11 @@
 // block's tiles lie in a pool of kPool bytes. expert_down_tiles writes products, f32 [Rows·TopK,W.Rows], to scratch for
 // expert_down_total. A pick's bits depend on the scheme alone.
 //
-// Any grid along x. kWarps·32 threads, at least W.Count of them. W.Cols%8 == 0, W.Rows%32 == 0 in ExpertUp, at most 1024·kTiles
+// Any grid along x. kWarps·32 threads. At most tile_shape::kExperts experts, W.Cols%8 == 0, W.Rows%32 == 0 in ExpertUp, at most 1024·kTiles
 // picks and kMostTiles tiles for a block, and a pool for the rows of a tile, of 128·⌈Cols/64⌉+16 bytes each. Dynamic shared memory: tile_shape::kShared.
 #pragma once
 #include "lib/cuda/weight/expert_total.cuh"
+#include "lib/cuda/weight/pick_tiles.cuh"
 #include "lib/cuda/weight/ring.cuh"
 
 namespace atlas {
@@ -53,10 +54,33 @@ struct item_scales {
     }
 };
 
+// Sorted picks of a thread's experts, which follow each other: no more of them than all threads need, kEach at most.
+template <int kThreads, int kEach>
+struct thread_picks {
+    int2 of[kEach];
+
+    __device__ static int first(int experts) { return int(threadIdx.x) * ((experts + kThreads - 1) / kThreads); }
+    // Past the first cache, which may hold what was there before.
+    __device__ void read(const int32_t *starts, int experts, int total) {
+        const int e = first(experts), end = min(e + (experts + kThreads - 1) / kThreads, experts);
+#pragma unroll
+        for (int i = 0; i < kEach; i++) of[i] = e + i < end ? int2{max(__ldcg(starts + e + i), 0), min(__ldcg(starts + e + i + 1), total)} : int2{};
+    }
+    __device__ bool operator!=(const thread_picks &other) const {
+        bool differs = false;
+#pragma unroll
+        for (int i = 0; i < kEach; i++) differs |= of[i].x != other.of[i].x || of[i].y != other.of[i].y;
+        return differs;
+    }
+    template <int kRows>
+    __device__ int tiles(int i) const { return of[i].y > of[i].x ? (of[i].y - of[i].x + kRows - 1) / kRows : 0; }
+};
+
 template <atlas_Scheme kScheme, int kTiles, int kWarps, int kStrips, int kUnits, int kStages, int kPool>
 struct tile_shape {
     static_assert(kPool < 8 * (128 * 65 + 16), "at most 4096 columns");
-    static constexpr int kMostPicks = 1024 * kTiles;
+    static constexpr int kMostPicks = 1024 * kTiles, kThreads = kWarps * 32, kExperts = kTiles > 1 ? kThreads : kMaxExperts;
+    using picks_t = thread_picks<kThreads, (kExperts + kThreads - 1) / kThreads>;
     using ring_t = strip_ring<kScheme, kTiles, kStrips, kUnits, kStages>;
     using scales_t = item_scales<kScheme, kStrips>;
     static constexpr int kScalesAt = kWarps * ring_t::kBytes, kPoolAt = kScalesAt + kWarps * scales_t::kBytes, kTilesAt = kPoolAt + kPool, kOrder = kTilesAt + kMostTiles * int(sizeof(pick_tile));
@@ -81,23 +105,26 @@ struct tile_share {
     int begin, end, tiles;
 };
 
-// A thread's expert's sorted picks. Past the first cache, which may hold what was there before.
-__device__ inline int2 picks_of(const int32_t *starts, int experts, int total) {
-    const int e = threadIdx.x;
-    return e < experts ? int2{max(__ldcg(starts + e), 0), min(__ldcg(starts + e + 1), total)} : int2{};
-}
-
 // All threads; ends with a barrier.
-template <int kRows, int kThreads>
-__device__ tile_share share_tiles(pick_tile *tiles, int2 picks, const divisor &groups, const divisor &blocks) {
-    const int mine = picks.y > picks.x ? (picks.y - picks.x + kRows - 1) / kRows : 0, b = blockIdx.x;
+template <int kRows, int kThreads, int kEach>
+__device__ tile_share share_tiles(pick_tile *tiles, const thread_picks<kThreads, kEach> &picks, int experts, const divisor &groups, const divisor &blocks) {
+    int mine = 0, b = blockIdx.x;
+#pragma unroll
+    for (int i = 0; i < kEach; i++) mine += picks.template tiles<kRows>(i);
     const scan s = block_scan<kThreads>(mine);
     const int2 each = blocks.of(s.total * groups.by);  // items, and blocks that have one more
     const int first_item = each.x * b + min(b, each.y), items = each.x + (b < each.y);
     const int2 at = groups.of(first_item);
     const int first = at.x, count = min(groups.of(at.y + items + groups.by - 1).x, kMostTiles);
-    for (int i = max(first - s.before, 0); i < mine && s.before + i < first + count; i++)
-        tiles[s.before + i - first] = {int(threadIdx.x), picks.x + i * kRows, min(picks.y, picks.x + (i + 1) * kRows)};
+    int before = s.before;
+#pragma unroll
+    for (int e = 0; e < kEach; e++) {
+        const int2 of = picks.of[e];
+        const int n = picks.template tiles<kRows>(e);
+        for (int i = max(first - before, 0); i < n && before + i < first + count; i++)
+            tiles[before + i - first] = {picks.first(experts) + e, of.x + i * kRows, min(of.y, of.x + (i + 1) * kRows)};
+        before += n;
+    }
     __syncthreads();
     return {at.y, min(at.y + items, count * int(groups.by)), count};
 }
@@ -121,12 +148,12 @@ __device__ void multiply_tiles(const atlas_Weight &w, const int32_t *order, cons
     if (const int tail = pitch / 16 - 1 - w.Cols / 8)  // chunks past the last column
         for (int i = threadIdx.x; i < pool_rows * tail; i += kWarps * 32) store_shared(shared_address(pool) + i / tail * pitch + w.Cols * 2 + i % tail * 16, uint4{});
     const divisor by_groups(groups), by_blocks(gridDim.x);
-    int2 picks = {};
+    typename shape::picks_t picks = {};
     tile_share share = {};
     const auto read_picks = [&]() {
         for (int i = threadIdx.x; i < total; i += kWarps * 32) kept[i] = __ldcg(order + i);
-        picks = picks_of(starts, w.Count, total);
-        share = share_tiles<8 * kTiles, kWarps * 32>(tiles, picks, by_groups, by_blocks);
+        picks.read(starts, w.Count, total);
+        share = share_tiles<8 * kTiles>(tiles, picks, w.Count, by_groups, by_blocks);
     };
 #pragma unroll 1
     for (int turn = kEarly; turn < 2; turn++) {  // not kEarly, the first is in vain, but brings instructions near
@@ -166,8 +193,9 @@ __device__ void multiply_tiles(const atlas_Weight &w, const int32_t *order, cons
         wait_for_previous();
         release_next();  // not before: expert_down_total relies on it
         copy_rows();
-        const int2 now = picks_of(starts, w.Count, total);
-        bool others = now.x != picks.x || now.y != picks.y;
+        typename shape::picks_t now;
+        now.read(starts, w.Count, total);
+        bool others = now != picks;
         for (int i = threadIdx.x; i < total; i += kWarps * 32) others |= __ldcg(order + i) != kept[i];
         if (__syncthreads_or(others)) {
             read_picks();
