@@ -121,7 +121,7 @@ func (l *Loader) Finish() error {
 // explained tells tensors that may stay unused: those of asides, buffers that old exports kept, the copy of a tied head, biases that the
 // settings turn off, and scales for quantising activations, keys and values, which are not quantised here.
 func (l *Loader) explained(name string) bool {
-	return name == "lm_head.weight" || isUnusedScale(name) || endsIn(name, []string{"_proj.bias", ".rotary_emb.inv_freq"}) ||
+	return name == "lm_head.weight" || isUnusedScale(name) || weights.EndsIn(name, "_proj.bias", ".rotary_emb.inv_freq") ||
 		slices.ContainsFunc(l.Asides, func(a weights.Aside) bool { return strings.HasPrefix(name, a.Prefix) })
 }
 
