@@ -215,6 +215,36 @@ func TestQuantisedErrors(t *testing.T) {
 	}
 }
 
+// A code of FP8 that is no number is an error that names the tensor and the element, wherever it lies: kernels of a CPU would read it as 480.
+func TestCodesThatAreNoNumbers(t *testing.T) {
+	for _, code := range []byte{0x7f, 0xff} {
+		for _, scale := range []weights.Tensor{f32("k.weight_scale", []float32{1}), f32("k.weight_scale_inv", []float32{1}, 1, 1)} {
+			for _, at := range []int{0, 7, 31, 32, 500, 1022} {
+				other := scale
+				other.Name = strings.Replace(scale.Name, "k.", "q.", 1)
+				k := repeated("k.weight", tensor.F8_E4M3, 0xfe, 31, 33)
+				k.Data[at] = code
+				_, _, err := place(newMemory(t, `{}`, repeated("q.weight", tensor.F8_E4M3, 0x7e, 16, 33), other, k, scale), 1, 33, two(16, 31))
+				if want := fmt.Sprintf("k.weight F8_E4M3 [31, 33]: element %d is NaN or infinite: the file is damaged", at); err == nil || err.Error() != want {
+					t.Errorf("%#x with %s: got %v, want %q", code, scale.Name, err, want)
+				}
+			}
+		}
+	}
+}
+
+// An error is as long as a screen, however many experts are damaged.
+func TestErrorsOfManyTensors(t *testing.T) {
+	var tensors []weights.Tensor
+	for e := range 100 {
+		tensors = append(tensors, repeated(fmt.Sprintf("%d.weight", e), tensor.F8_E4M3, 0x7f, 16, 16), f32(fmt.Sprintf("%d.weight_scale", e), []float32{1}))
+	}
+	_, _, err := place(newMemory(t, `{}`, tensors...), 100, 16, func(e int32) []model.Part { return []model.Part{{Name: fmt.Sprintf("%d.weight", e), Rows: 16}} })
+	if err == nil || strings.Count(err.Error(), "\n") != 30 || !strings.HasSuffix(err.Error(), "and 70 more errors") {
+		t.Errorf("got %v", err)
+	}
+}
+
 // Tensors and a configuration that cannot both be right are an error that shows both. That a list is wrong about a matrix is none: what is
 // stored counts, and a line says so.
 func TestContradictions(t *testing.T) {
