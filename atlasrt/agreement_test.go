@@ -55,22 +55,14 @@ func TestGPUAgreesWithCPUOnABillionParameters(t *testing.T) {
 				t.Fatal(err)
 			}
 			want := logits(t, open(t, instance.Hardware{Bundles: bundles(), Name: cpu, Exact: true}), stored, op.F32)
-			vocab, worst := len(want)/len(prompt), 0.0
-			losses := func(logits []float32) []float64 {
-				rows := make([]float64, len(prompt))
-				for i := range rows {
-					rows[i] = relative(logits[i*vocab:(i+1)*vocab], want[i*vocab:(i+1)*vocab])
-				}
-				return rows
-			}
-			got, reference := losses(logits(t, open(t, gpu), stored, op.BF16)), losses(logits(t, onOracle(op.BF16), stored, op.BF16))
+			got := positionLosses(logits(t, open(t, gpu), stored, op.BF16), want, len(prompt))
+			reference := positionLosses(logits(t, onOracle(op.BF16), stored, op.BF16), want, len(prompt))
 			for i := range got {
-				worst = max(worst, got[i]/reference[i])
 				if name == "bf16" && !(got[i] <= 2*reference[i]) {
 					t.Errorf("position %d: relative L2 difference is %.2e, the reference's %.2e", i, got[i], reference[i])
 				}
 			}
-			t.Logf("relative L2 difference of all %d positions together %.2e, the reference's %.2e; of one at most %.2f times the reference's", len(got), middle(got), middle(reference), worst)
+			t.Logf("relative L2 difference of all %d positions together %.2e, the reference's %.2e; of one at most %.2f times the reference's", len(got), middle(got), middle(reference), ratio(got, reference, len(got)))
 			if !(middle(got) <= 2*middle(reference)) {
 				t.Errorf("relative L2 difference of all positions together is %.2e, the reference's %.2e", middle(got), middle(reference))
 			}

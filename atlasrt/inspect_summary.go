@@ -113,8 +113,7 @@ func (s *summary) note(lines []string) {
 
 // isScale knows the factors beside quantised matrices, which are no parameters.
 func isScale(name string) bool {
-	last := name[strings.LastIndexByte(name, '.')+1:]
-	return strings.HasSuffix(last, "_scale") || strings.HasSuffix(last, "_scale_inv") || strings.HasSuffix(last, "_scale_2")
+	return weights.EndsIn(name, "_scale", "_scale_inv", "_scale_2")
 }
 
 // layers says how many layers keep something, and what of which kind. Their numbers count those that do.

@@ -7,7 +7,6 @@ import (
 
 	"github.com/atlas-inference/atlas/atlasrt/internal/instance"
 	"github.com/atlas-inference/atlas/atlasrt/op"
-	"github.com/atlas-inference/atlas/internal/testdata"
 )
 
 // quantised are checkpoints whose linears are stored in FP8 or NVFP4.
@@ -21,68 +20,44 @@ var quantised = []string{
 func TestQuantisedCheckpointsAgreeWithTransformers(t *testing.T) {
 	for _, name := range quantised {
 		t.Run(name, func(t *testing.T) {
-			folder := testdata.Shared(t, "golden/"+name)
 			want := readGolden(t, name)
-			tied := expertTies(t, folder, want.tokens, nearTie)
-			for _, act := range []op.DType{op.F32, op.BF16} {
-				target := onOracle(act)
-				t.Run(target.Bundle.Hardware, func(t *testing.T) { agrees(t, target, folder, want, tied, closeness(target), true, 128) })
-			}
-			eachHardware(t, true, func(t *testing.T, target *instance.Target) {
-				agrees(t, target, folder, want, tied, closeness(target), true, 128)
-			})
-			eachHardware(t, false, func(t *testing.T, target *instance.Target) {
-				tied, limit := tied, closeness(target)
-				if keepsF32(target.Bundle) && strings.Contains(name, "nvfp4") {
-					tied, limit = expertTies(t, folder, want.tokens, 3*nearTie), inBytes
+			t.Run("oracle-f32", func(t *testing.T) { agrees(t, onOracle(op.F32), want) })
+			eachHardwareThat(t, keepsF32, true, func(t *testing.T, target *instance.Target) { agrees(t, target, want) })
+			eachHardwareThat(t, keepsF32, false, func(t *testing.T, target *instance.Target) {
+				most := inF32
+				if strings.Contains(name, "nvfp4") {
+					most = inBytes
 				}
-				agrees(t, target, folder, want, tied, limit, false, 32)
+				judged(t, target, want.checkpoint, want.tokens, 32, most)
+			})
+			eachHardwareThat(t, keepsBF16, true, func(t *testing.T, target *instance.Target) {
+				judged(t, target, want.checkpoint, want.tokens, 128, inBF16)
+			})
+			eachHardwareThat(t, keepsBF16, false, func(t *testing.T, target *instance.Target) {
+				judged(t, target, want.checkpoint, want.tokens, 32, inBF16)
 			})
 		})
 	}
 }
 
-// inBytes is how far, in relative L2, the logits of these small models may be off where a CPU rounds activations to bytes. Where weights
-// are dense it comes to half of that, 1.6 times what the reference loses by rounding to bf16.
-const inBytes = 6e-2
-
-// agrees compares logits of a prompt in steps of so many rows. Exact targets whose activations are f32 must also write what
-// transformers writes; others may round at every position where no experts tie.
-func agrees(t *testing.T, target *instance.Target, folder string, want golden, tied []bool, limit float64, exact bool, rows int) {
+// agrees compares logits of a prompt and what follows it with transformers, where nothing is rounded.
+func agrees(t *testing.T, target *instance.Target, want golden) {
 	t.Helper()
-	sizes := smallSizes()
-	sizes.MaxBatchTokens = rows
-	if exact = exact && target.Bundle.Activations == op.F32; exact {
-		sizes.KVType = op.F32
-	}
-	m := placeSized(t, target, opened(t, folder), sizes)
-	d := direct(t, m)
+	d := direct(t, place(t, target, want.checkpoint, true))
 	logits, err := d.Logits(want.tokens, 0, true)
 	if err != nil {
 		t.Fatal(err)
 	}
-	vocab := int(m.Layout.Vocab)
-	var losses []float64
-	for i := range want.tokens {
-		if !tied[i] || exact {
-			losses = append(losses, relative(logits[i*vocab:(i+1)*vocab], want.logits[i*vocab:(i+1)*vocab]))
-		}
+	difference := worst(logits, want.logits)
+	t.Logf("max |Δlogit| %.1e over %d positions", difference, len(want.tokens))
+	if !(difference <= 2e-3) {
+		t.Errorf("max |Δlogit| is %v, want at most 2e-3", difference)
 	}
-	loss := judged(m.Layout, losses)
-	t.Logf("%d rows a step, f32 throughout: %t; relative L2 difference %.1e over %d of %d positions, max |Δlogit| %.1e",
-		rows, exact, loss, len(losses), len(want.tokens), worst(logits, want.logits))
-	switch {
-	case !exact && !(loss <= limit):
-		t.Errorf("relative L2 difference is %.2e, want at most %.0e", loss, limit)
-	case exact && !(worst(logits, want.logits) <= 2e-3):
-		t.Errorf("max |Δlogit| is %v, want at most 2e-3", worst(logits, want.logits))
-	case exact:
-		greedy, err := d.Greedy(want.tokens, len(want.greedy))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if !slices.Equal(greedy, want.greedy) {
-			t.Errorf("greedy continuation\n got %v\nwant %v", greedy, want.greedy)
-		}
+	greedy, err := d.Greedy(want.tokens, len(want.greedy))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(greedy, want.greedy) {
+		t.Errorf("greedy continuation\n got %v\nwant %v", greedy, want.greedy)
 	}
 }

@@ -85,8 +85,8 @@ func (w roundWatch) ExpertDownNorm(q op.Stream, x op.ExpertDownNorm) bool {
 	return w.Set.ExpertDownNorm(w.note(q, down(op.ExpertDown{W: x.W, Rows: x.Rows, TopK: x.TopK})), x)
 }
 
-// roundedCalls tells which calls of a prompt that runs in one step have their activations rounded on a target.
-func roundedCalls(t *testing.T, target *instance.Target, c weights.Checkpoint, tokens []int32) map[product]string {
+// roundedCalls tells which calls of a prompt in steps of so many rows have their activations rounded on a target.
+func roundedCalls(t *testing.T, target *instance.Target, c weights.Checkpoint, tokens []int32, rows int) map[product]string {
 	t.Helper()
 	w := roundWatch{target.Set, map[op.Kernel]string{}, map[product]string{}}
 	for i, k := range target.Bundle.Kernels {
@@ -94,9 +94,12 @@ func roundedCalls(t *testing.T, target *instance.Target, c weights.Checkpoint, t
 			w.kernels[target.Kernels[i]] = k.Rounds
 		}
 	}
-	of := *target
-	of.Set = w
-	if _, err := direct(t, placeSized(t, &of, c, smallSizes())).Logits(tokens, 0, true); err != nil {
+	if len(w.kernels) == 0 {
+		return nil
+	}
+	of, sizes := *target, smallSizes()
+	of.Set, sizes.MaxBatchTokens = w, rows
+	if _, err := direct(t, placeSized(t, &of, c, sizes)).Logits(tokens, 0, true); err != nil {
 		t.Fatal(err)
 	}
 	return w.rules
@@ -203,7 +206,7 @@ func TestRoundedActivationsFollowTheRule(t *testing.T) {
 			}
 			return all
 		}
-		rules := roundedCalls(t, target, made(), prompt)
+		rules := roundedCalls(t, target, made(), prompt, 128)
 		if len(rules) == 0 {
 			t.Fatal("no call had its activations rounded")
 		}

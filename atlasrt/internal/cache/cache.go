@@ -76,7 +76,8 @@ func (s *Sequence) Committed() int { return s.committed }
 // never covers the last token: that must be computed, since its logits choose the next one.
 //
 // Where sequences have a state, it is not kept at the end of a prefix, and computing must begin at the first token: the sequence gets
-// nothing, and recompute is the length that it would have got.
+// nothing, and recompute is the length that it would have got. There blocks are published for this count alone, which says what keeping
+// states would save. It costs a hash for each block. Published blocks that nobody holds are dropped when others need them, as elsewhere.
 func (c *Cache) Match(s *Sequence, tokens []int32) (matched, recompute int) {
 	if len(s.blocks) > 0 {
 		panic("BUG: match for a sequence that holds blocks")

@@ -218,7 +218,7 @@ func (c *Counter) part(p model.Part, cols int64) {
 		c.want(blocks, s.Scheme)
 	}
 	if s.factor.Name != "" {
-		if !same(s.factor.Shape) && !same(s.factor.Shape, rows) {
+		if !ofMatrix(s.factor.Shape) && !ofRows(s.factor.Shape, rows) {
 			c.fail(s.factor.Name, "is %s, wanted one scale or one for each of %d rows", tensor.FormatShape(s.factor.Shape), rows)
 		}
 		c.want(weights.Want{Name: s.factor.Name, Shape: s.factor.Shape}, 0)

@@ -75,7 +75,7 @@ func NewLoader(ctx context.Context, checkpoint weights.Checkpoint, d device.Devi
 	if err := l.stageOn(stream, counter.Staging); err != nil {
 		return nil, errors.Join(err, l.Close())
 	}
-	l.queue = newQueue(ctx, checkpoint.Release)
+	l.queue = newQueue(ctx, l.letGo)
 	return l, nil
 }
 
@@ -115,13 +115,16 @@ func (l *Loader) Finish() error {
 	l.unstage()
 	l.report(l.weights.end)
 	l.fail(weights.CheckUsed(l.checkpoint, l.explained))
+	if more := len(l.errs) - maxReported; more > 0 {
+		l.errs = append(l.errs[:maxReported], fmt.Errorf("and %d more errors", more))
+	}
 	return errors.Join(l.errs...)
 }
 
 // explained tells tensors that may stay unused: those of asides, buffers that old exports kept, the copy of a tied head, biases that the
 // settings turn off, and scales for quantising activations, keys and values, which are not quantised here.
 func (l *Loader) explained(name string) bool {
-	return name == "lm_head.weight" || isUnusedScale(name) || endsIn(name, []string{"_proj.bias", ".rotary_emb.inv_freq"}) ||
+	return name == "lm_head.weight" || isUnusedScale(name) || weights.EndsIn(name, "_proj.bias", ".rotary_emb.inv_freq") ||
 		slices.ContainsFunc(l.Asides, func(a weights.Aside) bool { return strings.HasPrefix(name, a.Prefix) })
 }
 
@@ -204,8 +207,10 @@ func (l *Loader) Experts(count, cols int32, parts func(e int32) []model.Part) op
 // place copies a batch and packs its matrices, those from first to last-1 of a stack, which lie in staging memory one pitch after the
 // other.
 func (l *Loader) place(b *batch, w op.Weight, first, last int32, pitch int64) error {
-	err := b.write()
-	l.queue.release(b.tensors)
+	if err := b.write(); err != nil {
+		return err
+	}
+	l.queue.done(b.tensors)
 	for e := first; e < last; e++ {
 		one := w
 		one.Data += op.Ptr(w.Stride * int64(e))
@@ -213,7 +218,7 @@ func (l *Loader) place(b *batch, w op.Weight, first, last int32, pitch int64) er
 		l.set.Pack(b.stage.stream, op.Pack{W: one, Raw: b.stage.at + op.Ptr(int64(e-first)*pitch), Bytes: w.Scheme.RawBytes(int64(w.Rows), int64(w.Cols))})
 	}
 	l.report(w.Data + op.Ptr(w.Stride*int64(last)))
-	return err
+	return nil
 }
 
 // report calls Progress: weights are placed up to an address.

@@ -2,7 +2,6 @@ package load
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/atlas-inference/atlas/atlasrt/internal/weights"
 	"github.com/atlas-inference/atlas/atlasrt/internal/weights/quant"
@@ -20,16 +19,7 @@ var unusedScales = []struct {
 // isUnusedScale tells scales that nothing here asks for.
 func isUnusedScale(name string) bool {
 	for _, scales := range unusedScales {
-		if endsIn(name, scales.ends) {
-			return true
-		}
-	}
-	return false
-}
-
-func endsIn(name string, ends []string) bool {
-	for _, end := range ends {
-		if strings.HasSuffix(name, end) {
+		if weights.EndsIn(name, scales.ends...) {
 			return true
 		}
 	}
@@ -47,7 +37,7 @@ func Notes(c weights.Checkpoint) []string {
 	for i, scales := range unusedScales {
 		n := 0
 		for _, name := range names {
-			if endsIn(name, scales.ends) {
+			if weights.EndsIn(name, scales.ends...) {
 				n++
 			}
 		}

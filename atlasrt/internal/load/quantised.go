@@ -19,19 +19,19 @@ func (f finder) float8(linear string, w weights.Info, rule quant.Rule) Storage {
 	if size := rule.Block; size != [2]int{} {
 		s.blockRows, s.blockCols = int64(size[0]), int64(size[1])
 	}
-	scale, ofBlocks := f.info(linear + ".weight_scale_inv")
+	scale, inverse := f.info(linear + ".weight_scale_inv")
 	other, alone := f.info(linear + ".weight_scale")
 	switch {
-	case ofBlocks && alone:
+	case inverse && alone:
 		s.problem = fmt.Sprintf("is F8_E4M3 with two scales: %v and %v", scale, other)
 		return s
-	case !ofBlocks && !alone:
+	case !inverse && !alone:
 		if _, ok := f.info(linear + ".qscale_weight"); ok {
 			return f.unserved(linear, w, rule)
 		}
 		s.problem = fmt.Sprintf("is F8_E4M3 without a scale: neither weight_scale nor weight_scale_inv is in the checkpoint (its configuration says: %v)", rule)
 		return s
-	case !ofBlocks:
+	case !inverse:
 		scale = other
 	}
 	if scale.Type == tensor.U8 || scale.Type == tensor.F8_E8M0 {
@@ -42,16 +42,17 @@ func (f finder) float8(linear string, w weights.Info, rule quant.Rule) Storage {
 		return s
 	}
 	rows, cols := w.Rows(), w.Cols()
-	blocked := ofBlocks || rule.Form == quant.FP8Blocks && len(scale.Shape) == 2 // one scale is that of the only block
-	blocks := same(scale.Shape, divideUp(rows, s.blockRows), divideUp(cols, s.blockCols))
+	down, across := divideUp(rows, s.blockRows), divideUp(cols, s.blockCols)
+	single := ofMatrix(scale.Shape)
+	only := single && down*across == 1 && (inverse || rule.Form == quant.FP8Blocks && len(scale.Shape) > 1) // that of the only block
 	switch {
-	case same(scale.Shape, rows), same(scale.Shape) && !(blocks && blocked):
+	case single && !only, !single && ofRows(scale.Shape, rows):
 		if s.Scheme, s.factor = op.SchemeF8, scale; rule.PerRow {
 			s.Rounding = op.RoundingE4M3xRow
 		}
-	case !blocks:
-		s.problem = fmt.Sprintf("has scales of shape %s, wanted one, one for each of %d rows, or one for each block of %d×%d",
-			tensor.FormatShape(scale.Shape), rows, s.blockRows, s.blockCols)
+	case !only && !ofBlocks(scale.Shape, down, across):
+		s.problem = fmt.Sprintf("has scales of shape %s, wanted one, one for each of %[2]d rows ([%[2]d] or [%[2]d, 1]), or one for each block of %d×%d ([%d, %d])",
+			tensor.FormatShape(scale.Shape), rows, s.blockRows, s.blockCols, down, across)
 	case s.blockRows%op.F8BlockRows != 0 || s.blockCols%op.F8BlockCols != 0:
 		s.problem = fmt.Sprintf("has a scale for each block of %d×%d, wanted multiples of %d rows and of %d columns",
 			s.blockRows, s.blockCols, op.F8BlockRows, op.F8BlockCols)

@@ -6,12 +6,16 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"runtime"
 	"slices"
 	"unsafe"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/atlas-inference/atlas/atlasrt/device"
 	"github.com/atlas-inference/atlas/atlasrt/internal/weights"
 	"github.com/atlas-inference/atlas/atlasrt/internal/weights/mapping"
+	"github.com/atlas-inference/atlas/atlasrt/internal/weights/tensor"
 	"github.com/atlas-inference/atlas/atlasrt/model"
 	"github.com/atlas-inference/atlas/atlasrt/op"
 )
@@ -47,6 +51,25 @@ func (b *batch) write() error {
 		}
 	}
 	return err
+}
+
+// letGo gives tensors back whose bytes were copied. While those are still in memory it looks at codes of FP8: one that is no number is an
+// error, since the kernels of a GPU would read NaN there and those of a CPU 480.
+func (l *Loader) letGo(tensors []weights.Tensor) []error {
+	errs := make([]error, len(tensors))
+	var group errgroup.Group
+	group.SetLimit(runtime.GOMAXPROCS(0))
+	for i, t := range tensors {
+		group.Go(func() error {
+			if t.Type == tensor.F8_E4M3 {
+				errs[i] = weights.Finite(t)
+			}
+			l.checkpoint.Release(t)
+			return nil
+		})
+	}
+	group.Wait()
+	return slices.DeleteFunc(errs, func(err error) bool { return err == nil })
 }
 
 // stage adds a matrix to b, to be copied to the address to: the codes of all parts, and then their block scales. It returns the scales of
@@ -103,7 +126,9 @@ func (l *Loader) tensor(b *batch, name string, p model.Part, to op.Ptr, bytes in
 	if err != nil {
 		return err
 	}
-	b.tensors = append(b.tensors, t)
+	if !slices.ContainsFunc(b.tensors, func(other weights.Tensor) bool { return other.Name == name }) { // several parts may be rows of one
+		b.tensors = append(b.tensors, t)
+	}
 	if stored := rowsIn(p, bytes); int64(len(t.Data)) != stored {
 		return fmt.Errorf("%s has %d bytes, not %d", t.Info, len(t.Data), stored)
 	}

@@ -160,10 +160,19 @@ func (f finder) tensors(name, linear string, rule quant.Rule) (Storage, bool) {
 
 func isFloat(t tensor.Type) bool { return t == tensor.F32 || t == tensor.F16 || t == tensor.BF16 }
 
-// same reports whether a shape is dims. Dimensions of 1 are left out on both sides: a scale may have the shape [], [1] or [1,1].
-func same(shape []int64, dims ...int64) bool {
-	long := func(n int64) bool { return n == 1 }
-	return slices.Equal(slices.DeleteFunc(slices.Clone(shape), long), slices.DeleteFunc(dims, long))
+// ofMatrix reports whether a shape is that of one scale: all dimensions are 1, if there are any.
+func ofMatrix(shape []int64) bool {
+	return !slices.ContainsFunc(shape, func(n int64) bool { return n != 1 })
+}
+
+// ofRows reports whether a shape is that of a scale for each of so many rows, which may stand in a column.
+func ofRows(shape []int64, rows int64) bool {
+	return slices.Equal(shape, []int64{rows}) || slices.Equal(shape, []int64{rows, 1})
+}
+
+// ofBlocks reports whether a shape is that of a scale for each of rows×cols blocks. ModelOpt keeps the dimensions within blocks, as ones.
+func ofBlocks(shape []int64, rows, cols int64) bool {
+	return slices.Equal(shape, []int64{rows, cols}) || slices.Equal(shape, []int64{rows, 1, cols, 1})
 }
 
 func divideUp(n, by int64) int64 { return (n + by - 1) / by }

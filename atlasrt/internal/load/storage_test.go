@@ -52,7 +52,7 @@ func TestDialects(t *testing.T) {
 		}},
 		{"fp8 of other blocks", `{"quantization_config": {"weight_block_size": [32, 256]}}`, []weights.Tensor{
 			repeated("q.weight", tensor.F8_E4M3, one, 48, 300), f32("q.weight_scale_inv", ramp(4), 2, 2),
-			repeated("k.weight", tensor.F8_E4M3, one, 1, 300), f32("k.weight_scale", ramp(2), 1, 1, 2, 1),
+			repeated("k.weight", tensor.F8_E4M3, one, 1, 300), f32("k.weight_scale_inv", ramp(2), 1, 1, 2, 1),
 		}, 300, two(48, 1), op.SchemeF8Block, map[[2]int]float32{{31, 255}: 1, {31, 256}: 2, {32, 0}: 3, {47, 299}: 4, {48, 255}: 1, {48, 256}: 2}},
 		{"fp8 of a tensor, said to be of blocks", `{"quantization_config": {"quant_method": "fp8", "weight_block_size": [128, 128]}}`, []weights.Tensor{
 			repeated("q.weight", tensor.F8_E4M3, one, 3, 5), f32("q.weight_scale", []float32{3}), repeated("k.weight", tensor.F8_E4M3, half, 2, 5), f32("k.weight_scale", []float32{4}, 1),
@@ -80,6 +80,48 @@ func TestDialects(t *testing.T) {
 			if got := rows[at[0]][at[1]]; got != want {
 				t.Errorf("%s: weight %v is %v, want %v", c.name, at, got, want)
 			}
+		}
+	}
+}
+
+// Scales have the shapes that are published, and no others of as many elements: those of columns are not those of rows.
+func TestShapesOfScales(t *testing.T) {
+	const method = `{"quantization_config": {"quant_method": "fp8", "weight_block_size": [128, 128]}}`
+	cases := []struct {
+		rows, cols int64 // of the matrix
+		name       string
+		shape      []int64 // of the scales
+		scheme     op.Scheme
+		want       string // in the error
+	}{
+		{4, 32, "weight_scale", nil, op.SchemeF8, ""},
+		{4, 32, "weight_scale", []int64{1}, op.SchemeF8, ""},
+		{4, 32, "weight_scale", []int64{1, 1}, op.SchemeF8Block, ""}, // the only block
+		{4, 32, "weight_scale", []int64{1, 1, 1, 1}, op.SchemeF8Block, ""},
+		{4, 32, "weight_scale", []int64{4}, op.SchemeF8, ""},
+		{4, 32, "weight_scale", []int64{4, 1}, op.SchemeF8, ""},
+		{4, 32, "weight_scale", []int64{1, 4}, 0, "q.weight has scales of shape [1, 4]"},
+		{4, 32, "weight_scale", []int64{4, 1, 1}, 0, "shape [4, 1, 1]"},
+		{2, 256, "weight_scale_inv", []int64{1, 2}, op.SchemeF8Block, ""},
+		{2, 256, "weight_scale", []int64{2, 1}, op.SchemeF8, ""},
+		{512, 128, "weight_scale_inv", []int64{4, 1}, op.SchemeF8Block, ""},
+		{512, 128, "weight_scale_inv", []int64{4, 1, 1, 1}, op.SchemeF8Block, ""}, // as ModelOpt writes FP8_PB_WO
+		{512, 128, "weight_scale_inv", []int64{1, 4}, 0, "shape [1, 4]"},
+		{512, 128, "weight_scale_inv", []int64{4}, 0, "shape [4]"},
+		{512, 128, "weight_scale_inv", []int64{1, 1, 4, 1}, 0, "shape [1, 1, 4, 1]"},
+		{128, 512, "weight_scale_inv", []int64{1, 1, 4, 1}, op.SchemeF8Block, ""},
+		{128, 512, "weight_scale_inv", []int64{4, 1}, 0, "shape [4, 1]"},
+		{512, 256, "weight_scale_inv", []int64{2, 4}, 0, "shape [2, 4]"},
+	}
+	for _, c := range cases {
+		n := int64(1)
+		for _, size := range c.shape {
+			n *= size
+		}
+		m := newMemory(t, method, repeated("q.weight", tensor.F8_E4M3, one, c.rows, c.cols), f32("q."+c.name, make([]float32, n), c.shape...))
+		w, _, err := place(m, 1, int32(c.cols), func(int32) []model.Part { return []model.Part{{Name: "q.weight", Rows: int32(c.rows)}} })
+		if w.Scheme != c.scheme || (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s %v of a matrix of %d×%d: got %v and %v, want %v and %q", c.name, c.shape, c.rows, c.cols, w.Scheme, err, c.scheme, c.want)
 		}
 	}
 }
@@ -128,8 +170,8 @@ func TestQuantisedErrors(t *testing.T) {
 		want    string
 	}{
 		{"no scale", `{}`, []weights.Tensor{f8}, "neither weight_scale nor weight_scale_inv"},
-		{"scales of other rows", `{}`, []weights.Tensor{f8, f32("q.weight_scale", make([]float32, 31), 31)}, "shape [31], wanted one, one for each of 32 rows"},
-		{"scales of other blocks", `{}`, []weights.Tensor{f8, f32("q.weight_scale_inv", make([]float32, 4), 2, 2)}, "one for each block of 128×128"},
+		{"scales of other rows", `{}`, []weights.Tensor{f8, f32("q.weight_scale", make([]float32, 31), 31)}, "shape [31], wanted one, one for each of 32 rows ([32] or [32, 1])"},
+		{"scales of other blocks", `{}`, []weights.Tensor{f8, f32("q.weight_scale_inv", make([]float32, 4), 2, 2)}, "one for each block of 128×128 ([1, 1])"},
 		{"small blocks", `{"quantization_config": {"weight_block_size": [8, 8]}}`, []weights.Tensor{f8, f32("q.weight_scale_inv", make([]float32, 16), 4, 4)}, "each block of 8×8, wanted multiples of 16"},
 		{"impossible blocks", `{"quantization_config": {"weight_block_size": [0, -1]}}`, []weights.Tensor{f8, f32("q.weight_scale_inv", make([]float32, 16), 4, 4)}, "weight_block_size is [0 -1]"},
 		{"scales of a wrong type", `{}`, []weights.Tensor{f8, repeated("q.weight_scale", tensor.I32, 1, 32, 1)}, "scales of type I32"},
@@ -140,6 +182,7 @@ func TestQuantisedErrors(t *testing.T) {
 		{"no global scale", `{}`, []weights.Tensor{packed, scale}, "without its weight_global_scale"},
 		{"global scale is zero", `{}`, []weights.Tensor{packed, scale, f32("q.weight_global_scale", zero)}, "scaled by +Inf"},
 		{"global scale is an integer", `{}`, []weights.Tensor{packed, scale, repeated("q.weight_global_scale", tensor.I32, 1, 1)}, "scale of type I32"},
+		{"global scales of columns", `{}`, []weights.Tensor{packed, scale, f32("q.weight_global_scale", make([]float32, 32), 1, 32)}, "q.weight_global_scale is [1, 32], wanted one scale or one for each of 32 rows"},
 		{"two global scales", `{}`, []weights.Tensor{packed, scale, f32("q.weight_global_scale", []float32{1, 1}, 2)}, "one scale or one for each of 32 rows"},
 		{"few block scales", `{}`, []weights.Tensor{packed, repeated("q.weight_scale", tensor.F8_E4M3, one, 32, 1), f32("q.weight_global_scale", zero)}, "q.weight_scale is [32, 1]"},
 		{"NaN among block scales", `{}`, []weights.Tensor{packed, repeated("q.weight_scale", tensor.F8_E4M3, 0x7f, 32, 2), f32("q.weight_global_scale", zero)}, "NaN or infinite"},
@@ -172,6 +215,36 @@ func TestQuantisedErrors(t *testing.T) {
 	}
 }
 
+// A code of FP8 that is no number is an error that names the tensor and the element, wherever it lies: kernels of a CPU would read it as 480.
+func TestCodesThatAreNoNumbers(t *testing.T) {
+	for _, code := range []byte{0x7f, 0xff} {
+		for _, scale := range []weights.Tensor{f32("k.weight_scale", []float32{1}), f32("k.weight_scale_inv", []float32{1}, 1, 1)} {
+			for _, at := range []int{0, 7, 31, 32, 500, 1022} {
+				other := scale
+				other.Name = strings.Replace(scale.Name, "k.", "q.", 1)
+				k := repeated("k.weight", tensor.F8_E4M3, 0xfe, 31, 33)
+				k.Data[at] = code
+				_, _, err := place(newMemory(t, `{}`, repeated("q.weight", tensor.F8_E4M3, 0x7e, 16, 33), other, k, scale), 1, 33, two(16, 31))
+				if want := fmt.Sprintf("k.weight F8_E4M3 [31, 33]: element %d is NaN or infinite: the file is damaged", at); err == nil || err.Error() != want {
+					t.Errorf("%#x with %s: got %v, want %q", code, scale.Name, err, want)
+				}
+			}
+		}
+	}
+}
+
+// An error is as long as a screen, however many experts are damaged.
+func TestErrorsOfManyTensors(t *testing.T) {
+	var tensors []weights.Tensor
+	for e := range 100 {
+		tensors = append(tensors, repeated(fmt.Sprintf("%d.weight", e), tensor.F8_E4M3, 0x7f, 16, 16), f32(fmt.Sprintf("%d.weight_scale", e), []float32{1}))
+	}
+	_, _, err := place(newMemory(t, `{}`, tensors...), 100, 16, func(e int32) []model.Part { return []model.Part{{Name: fmt.Sprintf("%d.weight", e), Rows: 16}} })
+	if err == nil || strings.Count(err.Error(), "\n") != 30 || !strings.HasSuffix(err.Error(), "and 70 more errors") {
+		t.Errorf("got %v", err)
+	}
+}
+
 // Tensors and a configuration that cannot both be right are an error that shows both. That a list is wrong about a matrix is none: what is
 // stored counts, and a line says so.
 func TestContradictions(t *testing.T) {
@@ -191,7 +264,7 @@ func TestContradictions(t *testing.T) {
 		{"fp8 and mxfp8", config(`"quant_method": "modelopt", "quant_algo": "MXFP8"`), []weights.Tensor{f8, scale}, "is fp8 by its tensors, and mxfp8 by quant_algo MXFP8", ""},
 		{"groups of 32", config(modelopt + `"group_size": 32`), codes, "is nvfp4 by its tensors, of which 16 columns share a scale, and by quant_algo NVFP4 so do 32 columns", ""},
 		{"blocks of another size", config(fp8 + `"weight_block_size": [16, 128]`), []weights.Tensor{f8, f32("layers.0.q.weight_scale_inv", []float32{1}, 1, 1)}, "", ""}, // one scale is that of the matrix
-		{"blocks of another number", config(fp8 + `"weight_block_size": [16, 128]`), []weights.Tensor{f8, f32("layers.0.q.weight_scale_inv", []float32{1, 1, 1}, 3, 1)}, "scales of shape [3, 1], wanted one, one for each of 32 rows, or one for each block of 16×128", ""},
+		{"blocks of another number", config(fp8 + `"weight_block_size": [16, 128]`), []weights.Tensor{f8, f32("layers.0.q.weight_scale_inv", []float32{1, 1, 1}, 3, 1)}, "scales of shape [3, 1], wanted one, one for each of 32 rows ([32] or [32, 1]), or one for each block of 16×128 ([2, 1])", ""},
 		{"two scales", config(fp8 + `"fmt": "e4m3"`), []weights.Tensor{f8, scale, f32("layers.0.q.weight_scale_inv", []float32{1})}, "is F8_E4M3 with two scales: layers.0.q.weight_scale_inv F32 [] and layers.0.q.weight_scale F32 []", ""},
 		{"a scale of plain weights", config(modelopt + `"ignore": ["q"]`), []weights.Tensor{plain, scale}, `beside it is layers.0.q.weight_scale F32 [], which belongs to quantised weights (its configuration says: plain by ignore "q")`, ""},
 		{"plain and packed weights", config(modelopt + `"group_size": 16`), []weights.Tensor{plain, repeated("layers.0.q.weight_packed", tensor.U8, 1, 32, 16)}, "beside it is layers.0.q.weight_packed U8 [32, 16]", ""},

@@ -50,7 +50,7 @@ func (c contents) has(name string) bool {
 // ending lists the files whose names end so, in lower or upper case.
 func (c contents) ending(endings ...string) []string {
 	return slices.DeleteFunc(slices.Clone(c.names), func(name string) bool {
-		return !slices.ContainsFunc(endings, func(ending string) bool { return strings.HasSuffix(strings.ToLower(name), ending) })
+		return !EndsIn(strings.ToLower(name), endings...)
 	})
 }
 

@@ -45,13 +45,14 @@ func Finite(t Tensor) error {
 	return nil
 }
 
-// firstBadE4M3 looks at eight bytes at a time, since block scales are a ninth of some checkpoints: seven ones are the only
-// bits that one more carries out of.
+// firstBadE4M3 looks at 32 bytes at a time, since these are all codes of some checkpoints: seven ones are the only bits that one
+// more carries out of.
 func firstBadE4M3(data []byte) int {
 	const sevens, ones, tops = 0x7f7f7f7f7f7f7f7f, 0x0101010101010101, 0x8080808080808080
 	i := 0
-	for ; i+8 <= len(data); i += 8 {
-		if (binary.LittleEndian.Uint64(data[i:])&sevens+ones)&tops != 0 {
+	more := func(b []byte) uint64 { return binary.LittleEndian.Uint64(b)&sevens + ones }
+	for ; i+32 <= len(data); i += 32 {
+		if b := data[i : i+32]; (more(b)|more(b[8:])|more(b[16:])|more(b[24:]))&tops != 0 {
 			break
 		}
 	}

@@ -4,10 +4,7 @@
 // its launches; it reads and writes the stream through Residual alone, and shares memory for activations with all other bodies.
 package nn
 
-import (
-	"errors"
-	"fmt"
-)
+import "errors"
 
 // Config is what the pre-norm decoders have in common, by the names of a HuggingFace config.json. The tag `null` says what a null
 // in the file means; a setting without the tag may not be null.
@@ -46,40 +43,35 @@ func (c *Config) Complete() error {
 	if c.KVHeads == 0 {
 		c.KVHeads = c.Heads
 	}
-	var errs []error
-	within := func(name string, value, low, high int32) {
-		if value < low || value > high {
-			errs = append(errs, fmt.Errorf("%s is %d (it must be between %d and %d)", name, value, low, high))
-		}
-	}
-	within("hidden_size", c.Hidden, 1, 1<<17)
-	within("num_hidden_layers", c.Layers, 1, 4096)
-	within("num_attention_heads", c.Heads, 1, 1<<12)
-	within("num_key_value_heads", c.KVHeads, 1, max(c.Heads, 1))
-	within("intermediate_size", c.Intermediate, 1, 1<<19)
-	within("vocab_size", c.Vocab, 1, 1<<21)
-	within("max_position_embeddings", c.MaxPositions, 1, 1<<27)
-	if len(errs) > 0 {
-		return errors.Join(errs...)
+	var r ranges
+	r.within("hidden_size", c.Hidden, 1, 1<<17)
+	r.within("num_hidden_layers", c.Layers, 1, MostLayers)
+	r.within("num_attention_heads", c.Heads, 1, 1<<12)
+	r.within("num_key_value_heads", c.KVHeads, 1, max(c.Heads, 1))
+	r.within("intermediate_size", c.Intermediate, 1, 1<<19)
+	r.within("vocab_size", c.Vocab, 1, 1<<21)
+	r.within("max_position_embeddings", c.MaxPositions, 1, 1<<27)
+	if !r.ok() {
+		return r.err()
 	}
 	if c.HeadDim == 0 {
 		if c.Hidden%c.Heads != 0 {
-			errs = append(errs, fmt.Errorf("hidden_size %d is no multiple of num_attention_heads %d, and head_dim is not given", c.Hidden, c.Heads))
+			r.fail("hidden_size %d is no multiple of num_attention_heads %d, and head_dim is not given", c.Hidden, c.Heads)
 		}
 		c.HeadDim = c.Hidden / c.Heads
 	}
-	within("head_dim", c.HeadDim, 2, 1024)
+	r.within("head_dim", c.HeadDim, 2, 1024)
 	if c.HeadDim%2 != 0 {
-		errs = append(errs, fmt.Errorf("head_dim is %d (it must be even)", c.HeadDim))
+		r.fail("head_dim is %d (it must be even)", c.HeadDim)
 	}
 	if c.Heads%c.KVHeads != 0 {
-		errs = append(errs, fmt.Errorf("num_attention_heads %d is no multiple of num_key_value_heads %d", c.Heads, c.KVHeads))
+		r.fail("num_attention_heads %d is no multiple of num_key_value_heads %d", c.Heads, c.KVHeads)
 	}
 	if !(c.Eps > 0 && c.Eps < 1) {
-		errs = append(errs, fmt.Errorf("rms_norm_eps is %v (it must be between 0 and 1)", c.Eps))
+		r.fail("rms_norm_eps is %v (it must be between 0 and 1)", c.Eps)
 	}
 	if c.Activation != "silu" && c.Activation != "swish" { // two names of one function
-		errs = append(errs, fmt.Errorf("hidden_act %q is not served by this family (silu is)", c.Activation))
+		r.fail("hidden_act %q is not served by this family (silu is)", c.Activation)
 	}
-	return errors.Join(errors.Join(errs...), c.completeWindows(), c.completeRotary())
+	return errors.Join(r.err(), c.completeWindows(), c.completeRotary())
 }

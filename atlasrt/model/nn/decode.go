@@ -140,10 +140,14 @@ func (r *respeller) convert(value any, t reflect.Type, key string) (any, error) 
 		}
 		return int32(f), nil
 	case reflect.Float32, reflect.Float64:
-		if f, ok := number(value); ok {
-			return f, nil
+		f, ok := number(value)
+		if !ok {
+			return nil, fmt.Errorf("is %s, wanted a number", show(value))
 		}
-		return nil, fmt.Errorf("is %s, wanted a number", show(value))
+		if narrow := float32(f); t.Kind() == reflect.Float32 && (math.IsInf(float64(narrow), 0) || narrow == 0 && f != 0) {
+			return nil, fmt.Errorf("is %s, wanted a number that f32 holds", show(value))
+		}
+		return f, nil
 	case reflect.Bool:
 		switch value {
 		case true, "true", json.Number("1"):

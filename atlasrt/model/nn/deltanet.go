@@ -138,7 +138,7 @@ func (d *DeltaNet) mix(q op.Stream, in *model.Inputs) {
 		Out: d.normed, In: d.row, Filter: d.filter, Decay: d.decay, Bias: d.bias, Scale: d.scale, Window: window, State: state, Journal: journal,
 		Starts: in.Starts, Lengths: in.Lengths, Slot: in.States, Drafts: in.Drafts, Accepted: in.Accepted,
 		Rows: in.Rows, Seqs: in.Seqs, Slots: in.StateSlots, MaxDrafts: d.drafts, KeyHeads: c.KeyHeads, ValueHeads: c.ValueHeads,
-		KeyDim: c.KeyDim, ValueDim: c.ValueDim, Width: c.Width, Tiled: c.tiled(), Gate: c.gate, Eps: unitEps, NormEps: d.eps,
+		KeyDim: c.KeyDim, ValueDim: c.ValueDim, Width: c.Width, Tiled: flag(c.Tiled), Gate: c.gate, Eps: unitEps, NormEps: d.eps,
 	}) {
 		return
 	}
@@ -152,7 +152,7 @@ func (d *DeltaNet) mix(q op.Stream, in *model.Inputs) {
 		Out: d.mixed, QKV: d.convolved, Gates: gates, Decay: d.decay, Bias: d.bias, State: state, Journal: journal,
 		Starts: in.Starts, Lengths: in.Lengths, Slot: in.States, Drafts: in.Drafts, Accepted: in.Accepted,
 		Rows: in.Rows, Seqs: in.Seqs, Slots: in.StateSlots, MaxDrafts: d.drafts, KeyHeads: c.KeyHeads, ValueHeads: c.ValueHeads,
-		KeyDim: c.KeyDim, ValueDim: c.ValueDim, GatesPitch: d.in.rows, Tiled: c.tiled(), Eps: unitEps,
+		KeyDim: c.KeyDim, ValueDim: c.ValueDim, GatesPitch: d.in.rows, Tiled: flag(c.Tiled), Eps: unitEps,
 	})
 	d.ops.GatedNorm(q, op.GatedNorm{
 		Out: d.normed, In: d.mixed, Z: z, Scale: d.scale, Rows: in.Rows, Heads: c.ValueHeads, HeadDim: c.ValueDim, ZPitch: d.in.rows,

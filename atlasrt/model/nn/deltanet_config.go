@@ -1,11 +1,6 @@
 package nn
 
-import (
-	"errors"
-	"fmt"
-
-	"github.com/atlas-inference/atlas/atlasrt/op"
-)
+import "github.com/atlas-inference/atlas/atlasrt/op"
 
 // DeltaNetConfig is the shape of a model's delta nets, by the names of a HuggingFace config.json.
 type DeltaNetConfig struct {
@@ -27,26 +22,21 @@ const mostState = 1 << 24
 
 // Complete checks every number that sizes depend on.
 func (c *DeltaNetConfig) Complete() error {
-	var errs []error
-	within := func(name string, value, low, high int32) {
-		if value < low || value > high {
-			errs = append(errs, fmt.Errorf("%s is %d (it must be between %d and %d)", name, value, low, high))
-		}
-	}
-	within("linear_num_key_heads", c.KeyHeads, 1, 1<<10)
-	within("linear_num_value_heads", c.ValueHeads, 1, 1<<10)
-	within("linear_key_head_dim", c.KeyDim, 2, 256)
-	within("linear_value_head_dim", c.ValueDim, 2, 256)
-	within("linear_conv_kernel_dim", c.Width, 1, 8)
+	var r ranges
+	r.within("linear_num_key_heads", c.KeyHeads, 1, 1<<10)
+	r.within("linear_num_value_heads", c.ValueHeads, 1, 1<<10)
+	r.within("linear_key_head_dim", c.KeyDim, 2, 256)
+	r.within("linear_value_head_dim", c.ValueDim, 2, 256)
+	r.within("linear_conv_kernel_dim", c.Width, 1, 8)
 	if c.KeyDim%2 != 0 || c.ValueDim%2 != 0 {
-		errs = append(errs, fmt.Errorf("linear_key_head_dim is %d and linear_value_head_dim %d (both must be even)", c.KeyDim, c.ValueDim))
+		r.fail("linear_key_head_dim is %d and linear_value_head_dim %d (both must be even)", c.KeyDim, c.ValueDim)
 	}
 	if c.KeyHeads > 0 && c.ValueHeads%c.KeyHeads != 0 {
-		errs = append(errs, fmt.Errorf("linear_num_value_heads %d is no multiple of linear_num_key_heads %d", c.ValueHeads, c.KeyHeads))
+		r.fail("linear_num_value_heads %d is no multiple of linear_num_key_heads %d", c.ValueHeads, c.KeyHeads)
 	}
-	if state := int64(c.ValueHeads) * int64(c.KeyDim) * int64(c.ValueDim); len(errs) == 0 && state > mostState {
-		errs = append(errs, fmt.Errorf("linear_num_value_heads %d with linear_key_head_dim %d and linear_value_head_dim %d make states of %d elements (at most %d are served)",
-			c.ValueHeads, c.KeyDim, c.ValueDim, state, mostState))
+	if state := int64(c.ValueHeads) * int64(c.KeyDim) * int64(c.ValueDim); r.ok() && state > mostState {
+		r.fail("linear_num_value_heads %d with linear_key_head_dim %d and linear_value_head_dim %d make states of %d elements (at most %d are served)",
+			c.ValueHeads, c.KeyDim, c.ValueDim, state, mostState)
 	}
 	switch c.OutputGate {
 	case "", "silu", "swish":
@@ -54,17 +44,10 @@ func (c *DeltaNetConfig) Complete() error {
 	case "sigmoid":
 		c.gate = op.GateSigmoid
 	default:
-		errs = append(errs, fmt.Errorf("output_gate_type %q is not served (silu, swish and sigmoid are)", c.OutputGate))
+		r.fail("output_gate_type %q is not served (silu, swish and sigmoid are)", c.OutputGate)
 	}
-	return errors.Join(errs...)
+	return r.err()
 }
 
 // channels are the columns of the convolution: queries, keys and values.
 func (c *DeltaNetConfig) channels() int32 { return 2*c.KeyHeads*c.KeyDim + c.ValueHeads*c.ValueDim }
-
-func (c *DeltaNetConfig) tiled() int32 {
-	if c.Tiled {
-		return 1
-	}
-	return 0
-}

@@ -32,10 +32,7 @@ type Mixture struct {
 
 // NewMixture places the router and the experts of one layer; prefix is "model.layers.0.mlp.".
 func (b *Builder) NewMixture(c *MixtureConfig, prefix string) *Mixture {
-	m := &Mixture{ops: b.ops, act: b.limits.Activations, topK: c.TopK}
-	if c.Normalise {
-		m.normalise = 1
-	}
+	m := &Mixture{ops: b.ops, act: b.limits.Activations, topK: c.TopK, normalise: flag(c.Normalise)}
 	experts, router := c.Experts, []model.Part{{Name: prefix + "gate", Rows: c.Experts}}
 	gate := model.Part{Name: prefix + "shared_expert_gate", Rows: 1}
 	switch {

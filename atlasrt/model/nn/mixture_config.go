@@ -1,10 +1,6 @@
 package nn
 
-import (
-	"errors"
-	"fmt"
-	"slices"
-)
+import "slices"
 
 // MixtureConfig is the shape of a model's mixtures of experts, by the names of a HuggingFace config.json.
 type MixtureConfig struct {
@@ -24,32 +20,36 @@ const mostExperts = 1 << 17
 
 // Complete settles the number of experts, which is ordinary where the file says nothing, and checks every number that sizes depend on.
 func (c *MixtureConfig) Complete(ordinary, layers int32) error {
-	var errs []error
+	var r ranges
+	key := "num_experts"
 	if n := c.LocalExperts; n != nil {
 		if c.Experts != ordinary && c.Experts != *n {
-			errs = append(errs, fmt.Errorf("num_experts is %d and num_local_experts, its other name, %d", c.Experts, *n))
+			r.fail("num_experts is %d and num_local_experts, its other name, %d", c.Experts, *n)
 		}
-		c.Experts = *n
+		c.Experts, key = *n, "num_local_experts"
 	}
-	if c.Experts < 1 || c.Experts > 1<<14 {
-		errs = append(errs, fmt.Errorf("num_experts is %d (it must be between 1 and %d)", c.Experts, 1<<14))
+	r.within(key, c.Experts, 1, 1<<14)
+	if c.Experts > 0 {
+		r.within("num_experts_per_tok", c.TopK, 1, min(c.Experts, 64))
 	}
 	if all := int64(c.Experts) * int64(layers); all > mostExperts {
-		errs = append(errs, fmt.Errorf("num_experts is %d in %d layers, %d in all (at most %d are served)", c.Experts, layers, all, mostExperts))
+		r.fail("%s is %d in %d layers, %d in all (at most %d are served)", key, c.Experts, layers, all, mostExperts)
 	}
-	if c.TopK < 1 || c.TopK > min(c.Experts, 64) {
-		errs = append(errs, fmt.Errorf("num_experts_per_tok is %d (it must be between 1 and %d)", c.TopK, min(c.Experts, 64)))
-	}
-	if c.ExpertIntermediate < 1 || c.ExpertIntermediate > 1<<19 {
-		errs = append(errs, fmt.Errorf("moe_intermediate_size is %d (it must be between 1 and %d)", c.ExpertIntermediate, 1<<19))
-	}
-	if c.Shared < 0 || c.Shared > 1<<19 {
-		errs = append(errs, fmt.Errorf("shared_expert_intermediate_size is %d (it must be between 0 and %d)", c.Shared, 1<<19))
-	}
+	r.within("moe_intermediate_size", c.ExpertIntermediate, 1, 1<<19)
+	r.within("shared_expert_intermediate_size", c.Shared, 0, 1<<19)
 	if c.SparseStep < 1 {
-		errs = append(errs, fmt.Errorf("decoder_sparse_step is %d (it must be at least 1)", c.SparseStep))
+		r.fail("decoder_sparse_step is %d (it must be at least 1)", c.SparseStep)
 	}
-	return errors.Join(errs...)
+	slices.Sort(c.DenseLayers)
+	c.DenseLayers = slices.Compact(c.DenseLayers)
+	if n := len(c.DenseLayers); n > 0 && layers > 0 {
+		for _, layer := range slices.Compact([]int32{c.DenseLayers[0], c.DenseLayers[n-1]}) {
+			if layer < 0 || layer >= layers {
+				r.fail("mlp_only_layers has layer %d (it must be between 0 and %d)", layer, layers-1)
+			}
+		}
+	}
+	return r.err()
 }
 
 // Sparse tells which layers have experts.

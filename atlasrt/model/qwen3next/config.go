@@ -73,7 +73,7 @@ func (c *Config) Complete() error {
 	case c.Interval < 1:
 		errs = append(errs, fmt.Errorf("full_attention_interval is %d (it must be at least 1)", c.Interval))
 	case len(c.LayerTypes) == 0:
-		for i := range max(0, min(c.Layers, mostLayers)) {
+		for i := range max(0, min(c.Layers, nn.MostLayers)) { // more are refused
 			kind := nn.LinearAttention
 			if (i+1)%c.Interval == 0 {
 				kind = nn.FullAttention
@@ -93,9 +93,6 @@ func (c *Config) Complete() error {
 	}
 	return c.CheckSections()
 }
-
-// mostLayers bounds the layers whose kinds are listed: more are refused.
-const mostLayers = 1 << 12
 
 // Complete fills what a config may leave out and checks it.
 func (c *sparseConfig) Complete() error {

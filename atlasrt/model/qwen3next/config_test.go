@@ -57,6 +57,15 @@ func TestConfigsAreRefused(t *testing.T) {
 		{"qwen3_next", `"num_experts_per_tok": 600`, "num_experts_per_tok is 600"},
 		{"qwen3_next", `"shared_expert_intermediate_size": -1`, "shared_expert_intermediate_size is -1"},
 		{"qwen3_next", `"decoder_sparse_step": 0`, "decoder_sparse_step is 0"},
+		{"qwen3_next", `"num_experts": 0`, "num_experts is 0 (it must be between 1 and 16384)"},
+		{"qwen3_next", `"num_local_experts": -3`, "num_local_experts is -3 (it must be between 1 and 16384)"},
+		{"qwen3_next", `"num_local_experts": 4`, "num_experts_per_tok is 10 (it must be between 1 and 4)"},
+		{"qwen3_next", `"mlp_only_layers": [0, 3]`, ""},
+		{"qwen3_next", `"mlp_only_layers": [0, 4]`, "mlp_only_layers has layer 4 (it must be between 0 and 3)"},
+		{"qwen3_next", `"mlp_only_layers": [-1]`, "mlp_only_layers has layer -1 (it must be between 0 and 3)"},
+		{"qwen3_next", `"rms_norm_eps": 1e39`, "rms_norm_eps is 1e+39, wanted a number that f32 holds"},
+		{"qwen3_next", `"rms_norm_eps": 1e-60`, "rms_norm_eps is 1e-60, wanted a number that f32 holds"},
+		{"qwen3_next", `"rms_norm_eps": 0`, "rms_norm_eps is 0 (it must be between 0 and 1)"},
 		{"qwen3_next", `"num_experts": 8, "num_local_experts": 6`, "num_experts is 8 and num_local_experts, its other name, 6"},
 	}
 	for _, c := range cases {
@@ -64,6 +73,20 @@ func TestConfigsAreRefused(t *testing.T) {
 		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s with %s: got %v, want %q", c.modelType, c.changes, err, c.want)
 		}
+		if err != nil && strings.Contains(err.Error(), "between 1 and 0") || err != nil && strings.Contains(err.Error(), "between 1 and -") {
+			t.Errorf("%s with %s: %v: there is nothing between these", c.modelType, c.changes, err)
+		}
+	}
+}
+
+// A layer that is named a million times is looked for once.
+func TestLayersAreListedOnce(t *testing.T) {
+	config, err := read(t, "qwen3_next", `"mlp_only_layers": [`+strings.Repeat("2, 1, ", 1000)+`2]`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := config.mixture.DenseLayers; !slices.Equal(got, []int32{1, 2}) {
+		t.Errorf("got %d layers, want 1 and 2", len(got))
 	}
 }
 

@@ -53,15 +53,7 @@ var others = []string{"lm_head", ".in_proj_a", ".in_proj_b", ".in_proj_ba"}
 
 // quantises reports whether a matrix is stored in FP8 or NVFP4 where others are.
 func (o Options) quantises(linear string) bool {
-	ends := func(endings []string) bool {
-		for _, ending := range endings {
-			if strings.HasSuffix(linear, ending) {
-				return true
-			}
-		}
-		return false
-	}
-	return ends(linears) || o.Whole && ends(others)
+	return weights.EndsIn(linear, linears...) || o.Whole && weights.EndsIn(linear, others...)
 }
 
 // matrix lists the tensors that hold a matrix of a scheme whose codes and scales are tensors of their own; of others, that of bf16.
