@@ -4,8 +4,6 @@
 // columns in order. decoded.h has the same for many rows.
 #pragma once
 
-enum { kSpanAhead = kF8Cols * kLanes };  // bytes that a row that waits for memory fetches ahead of use
-
 // Two columns, the lower byte of each pair first.
 INLINE void tile_bytes(int p, int n, const panel *at, const activation *const *row, int b, int odd, f32x16 (*acc)[kTileRows]) {
     f32x16 even[2], next[2];
@@ -26,7 +24,7 @@ INLINE void tile_span(int p, int n, const panel *at, int g, int cols, const acti
 #pragma GCC unroll 16
     for (int i = 0; i < 2 * kTileRows; i++) sum[i / kTileRows][i % kTileRows] = f32x16_zero();
     for (int b = g * kF8Cols / 2; b < end / 2; b++) {
-        for (int i = 0; i < p && n == 1 && b % 2 == 0; i++) __builtin_prefetch((const char *)pairs_at(&at[i], b) + kSpanAhead);
+        for (int i = 0; i < p && n == 1 && b % 2 == 0; i++) __builtin_prefetch((const char *)pairs_at(&at[i], b) + kAhead);
         tile_bytes(p, n, at, row, b, 0, sum);
     }
     if (end % 2) tile_bytes(p, n, at, row, end / 2, 1, sum);

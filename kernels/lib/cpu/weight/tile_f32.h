@@ -12,6 +12,8 @@ enum { kTileRows = 6, kPairRows = 2 };
 enum { kTileRows = 2, kPairRows = 1 };  // sixteen registers of four lanes
 #endif
 
+enum { kAhead = 2048 };  // bytes that a row that waits for memory fetches ahead of use
+
 // acc[i][r] += w of panel i times column c of row r.
 INLINE void tile_column(int p, int n, const f32x16 *w, const activation *const *row, int c, f32x16 (*acc)[kTileRows]) {
 #pragma GCC unroll 8
@@ -84,7 +86,10 @@ INLINE void tile_nibbles(int p, int n, const panel *at, int b, int half, const a
 
 INLINE void tile(int p, int n, const panel *at, int cols, const activation *const *row, f32x16 (*acc)[kTileRows]) {
     if (kIsBF16) {
-        for (int b = 0; b < cols / 2; b++) tile_pair(p, n, at, row, b, 0, acc);
+        for (int b = 0; b < cols / 2; b++) {
+            for (int i = 0; i < p && n == 1; i++) __builtin_prefetch((const char *)words_at(&at[i], b, 0) + kAhead);
+            tile_pair(p, n, at, row, b, 0, acc);
+        }
         if (cols % 2) tile_pair(p, n, at, row, cols / 2, 1, acc);
         return;
     }
