@@ -12,10 +12,10 @@ import (
 type lexer struct {
 	id      int32
 	open    []open
-	ends    []int32        // terminals that may end here
 	classes *regex.Classes // of bytes that do the same
-	next    []*lexer       // by class; nil: not made yet
-	short   *lexer         // the same but for counts that no token reaches; nil: not made yet
+	heads   [][]open       // by class: those of open that may go on by it; nil where open is short
+	next    []*reading     // by class; nil: not made yet
+	short   *lexer         // the same for near tokens; nil: not made yet
 }
 
 // open is a terminal that may go on.
@@ -24,8 +24,14 @@ type open struct {
 	rest     regex.Ref
 }
 
-// begin is the lexer before the first byte of some terminals.
-func (t *tables) begin(terminals []int32) *lexer {
+// reading is what becomes of a lexer by a byte.
+type reading struct {
+	lexer *lexer  // of the terminals that may go on
+	ends  []int32 // terminals that may end
+}
+
+// beginning is the lexer before the first byte of some terminals.
+func (t *tables) beginning(terminals []int32) *lexer {
 	all := make([]open, len(terminals))
 	for at, terminal := range terminals {
 		all[at] = open{terminal, t.terminals[terminal]}
@@ -45,11 +51,6 @@ func (t *tables) lexer(all []open) *lexer {
 		return known
 	}
 	made := &lexer{id: int32(len(t.lexers)), open: all}
-	for _, o := range all {
-		if t.regexes.Nullable(o.rest) {
-			made.ends = append(made.ends, o.terminal)
-		}
-	}
 	t.lexers[string(key)] = made
 	t.bytes += 200 + 40*len(all)
 	return made
@@ -61,9 +62,30 @@ func (t *tables) partition(l *lexer, w *work) {
 		return
 	}
 	l.classes = t.classes(position{lexer: l})
-	l.next = make([]*lexer, l.classes.Count())
+	l.next = make([]*reading, l.classes.Count())
 	t.bytes += 8 * l.classes.Count()
+	if len(l.open) < manyOpen {
+		return
+	}
+	l.heads = make([][]open, l.classes.Count())
+	for _, o := range l.open {
+		first := t.regexes.First(o.rest)
+		if b, only := first.Only(); only {
+			class := l.classes.Of[b]
+			l.heads[class] = append(l.heads[class], o)
+			continue
+		}
+		for class, b := range l.classes.Members {
+			if first.Has(b) {
+				l.heads[class] = append(l.heads[class], o)
+			}
+		}
+	}
+	t.bytes += 16 * len(l.open)
 }
+
+// manyOpen is a number of open terminals from which on they are kept by the bytes with which they go on.
+const manyOpen = 8
 
 // classes are the classes of bytes that do the same at each of some positions.
 func (t *tables) classes(at ...position) *regex.Classes {
@@ -82,8 +104,8 @@ func (t *tables) classes(at ...position) *regex.Classes {
 	return t.regexes.Classes(refs...)
 }
 
-// read is the lexer behind a byte; it has no open terminals where none goes on. It is nil where the work is over its limits.
-func (t *tables) read(l *lexer, b byte, w *work) *lexer {
+// read is what becomes of a lexer by a byte. It is nil where the work is over its limits.
+func (t *tables) read(l *lexer, b byte, w *work) *reading {
 	t.partition(l, w)
 	if w.err != nil {
 		return nil
@@ -92,36 +114,46 @@ func (t *tables) read(l *lexer, b byte, w *work) *lexer {
 	if l.next[class] != nil {
 		return l.next[class]
 	}
+	made := &reading{}
 	var rest []open
-	for _, o := range l.open {
+	all := l.open
+	if l.heads != nil {
+		all = l.heads[class]
+	}
+	for _, o := range all {
 		if !w.spend(1) {
 			return nil
 		}
 		r := t.regexes.Derive(o.rest, b)
-		if r == regex.Nothing {
+		if t.regexes.Nullable(r) {
+			made.ends = append(made.ends, o.terminal)
+		}
+		if r == regex.Nothing || r == regex.Empty {
 			continue
 		}
 		alive, err := t.regexes.Alive(r)
 		if err != nil {
-			w.err = err
+			w.fail(err.Error())
 			return nil
 		}
 		if alive {
 			rest = append(rest, open{o.terminal, r})
 		}
 	}
-	l.next[class] = t.lexer(rest)
-	return l.next[class]
+	made.lexer = t.lexer(rest)
+	l.next[class] = made
+	t.bytes += 64 + 4*len(made.ends)
+	return made
 }
 
-// shorten is a lexer that does the same with texts of up to reach bytes, and whose counts are as small as may be.
-func (t *tables) shorten(l *lexer, reach int) *lexer {
+// shorten is a lexer that does the same with texts of up to nearBytes, and whose counts are as small as may be.
+func (t *tables) shorten(l *lexer) *lexer {
 	if l.short != nil {
 		return l.short
 	}
 	short := make([]open, len(l.open))
 	for at, o := range l.open {
-		short[at] = open{o.terminal, t.regexes.Shorten(o.rest, reach)}
+		short[at] = open{o.terminal, t.regexes.Shorten(o.rest, nearBytes)}
 	}
 	l.short = t.lexer(short)
 	return l.short

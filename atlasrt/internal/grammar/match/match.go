@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 
 	"github.com/atlas-inference/atlas/atlasrt/internal/grammar/rules"
 )
@@ -53,11 +54,9 @@ var ErrNothing = errors.New("the grammar allows nothing, not even the empty text
 // Machine recognises the texts of a grammar. It may be used by several goroutines at once.
 type Machine struct {
 	vocabulary *Vocabulary
-	program    *program
 	limits     Limits
-	lock       sync.Mutex
-	tables     *tables
-	start      *node
+	tables     atomic.Pointer[tables]
+	lock       sync.Mutex // of who begins new tables
 }
 
 // New prepares a grammar, which must not be used otherwise from now on. The error says what is wrong with it, or that it takes more than the limits.
@@ -66,21 +65,21 @@ func New(g *rules.Grammar, v *Vocabulary, limits Limits) (*Machine, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &Machine{vocabulary: v, program: p, limits: limits.withDefaults()}
-	m.tables = newTables(p, m.limits, g.Regexes)
-	w := &work{left: m.limits.Steps}
-	m.start = m.tables.start(w)
+	m := &Machine{vocabulary: v, limits: limits.withDefaults()}
+	w := m.work()
+	t := newTables(p, m.limits, p.identify(), g.Regexes, g.Regexes.Mark(), w)
 	if w.err != nil {
 		return nil, w.err
 	}
-	if m.start == m.tables.dead {
+	if t.begin == t.dead {
 		return nil, ErrNothing
 	}
+	m.tables.Store(t)
 	return m, nil
 }
 
 // Start is the state before the first token.
-func (m *Machine) Start() State { return State{m, m.start} }
+func (m *Machine) Start() State { return State{m, m.tables.Load().begin} }
 
 // State is how far a text has come. The zero State allows nothing.
 type State struct {
@@ -107,14 +106,18 @@ func (s State) NextBytes(text []byte) (State, int) {
 		return s, 0
 	}
 	w := s.machine.work()
-	for at, b := range text {
-		next := s.node.step(b, w)
-		if next == nil || next == s.node.tables.dead {
-			return s, at
-		}
-		s.node = next
+	n := s.machine.fresh(s.node, w)
+	if n == nil {
+		return s, 0
 	}
-	return s, len(text)
+	for at, b := range text {
+		next := n.step(b, w)
+		if next == nil || next == n.tables.dead {
+			return State{s.machine, n}, at
+		}
+		n = next
+	}
+	return State{s.machine, n}, len(text)
 }
 
 // Done reports whether the text may end here.
@@ -131,14 +134,15 @@ func (m *Machine) work() *work { return &work{left: m.limits.Steps} }
 // spend reports whether there are steps left, and takes them.
 func (w *work) spend(steps int) bool {
 	w.left -= steps
-	if w.left < 0 && w.err == nil {
-		w.err = fmt.Errorf("%w: too many steps for one token", ErrLimit)
+	if w.left < 0 {
+		w.fail("too many steps for one token")
 	}
 	return w.err == nil
 }
 
-func (w *work) fail(what string, limit int) {
+// fail ends the work. what says what it took too much of.
+func (w *work) fail(what string) {
 	if w.err == nil {
-		w.err = fmt.Errorf("%w: more than %d %s", ErrLimit, limit, what)
+		w.err = fmt.Errorf("%w: %s", ErrLimit, what)
 	}
 }

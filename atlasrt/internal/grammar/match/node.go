@@ -16,8 +16,10 @@ type node struct {
 	accepts bool           // the text may end here
 	classes *regex.Classes // of bytes that do the same
 	next    []atomic.Pointer[node]
+	moved   atomic.Pointer[node] // the same in later tables; nil: not made yet
 	short   atomic.Pointer[node] // the same for every token; nil: not made yet
-	mask    atomic.Pointer[mask]
+	near    atomic.Pointer[mask]
+	far     atomic.Pointer[[]int32]
 	runs    [2]atomic.Uint64 // of each alphabet, 8 bits: one more than the run, or 0
 }
 
@@ -47,10 +49,6 @@ func (t *tables) node(at []position, accepts bool, w *work) *node {
 	t.key = key
 	if known := t.nodes[string(key)]; known != nil {
 		return known
-	}
-	if len(t.nodes) >= t.limits.States {
-		w.fail("states", t.limits.States)
-		return nil
 	}
 	name := string(key)
 	for _, p := range at {
@@ -87,17 +85,18 @@ func (n *node) make(class uint8, b byte, w *work) *node {
 	if next := n.next[class].Load(); next != nil {
 		return next
 	}
+	steps := t.regexes.Steps()
 	var at []position
 	accepts := false
 	for _, p := range n.at {
-		lexer := t.read(p.lexer, b, w)
+		read := t.read(p.lexer, b, w)
 		if w.err != nil {
 			return nil
 		}
-		if len(lexer.open) > 0 {
-			at = append(at, position{p.row, lexer})
+		if len(read.lexer.open) > 0 {
+			at = append(at, position{p.row, read.lexer})
 		}
-		for _, terminal := range lexer.ends {
+		for _, terminal := range read.ends {
 			next := t.follow(p.row, terminal, w)
 			if w.err != nil {
 				return nil
@@ -111,19 +110,19 @@ func (n *node) make(class uint8, b byte, w *work) *node {
 			}
 		}
 	}
-	if t.bytes > 2*t.limits.Bytes {
-		w.fail("bytes", t.limits.Bytes)
+	next := t.node(at, accepts, w)
+	if next == nil || !w.spend(t.regexes.Steps()-steps) {
 		return nil
 	}
-	next := t.node(at, accepts, w)
-	if next != nil {
-		n.next[class].Store(next)
+	n.next[class].Store(next)
+	if t.check(w); w.err != nil {
+		return nil
 	}
 	return next
 }
 
-// shorten is a node that does the same with texts of up to reach bytes, and that many nodes share: their masks are the same.
-func (n *node) shorten(reach int, w *work) *node {
+// shorten is a node that does the same with texts of up to nearBytes. Many nodes share it.
+func (n *node) shorten(w *work) *node {
 	if short := n.short.Load(); short != nil {
 		return short
 	}
@@ -135,7 +134,7 @@ func (n *node) shorten(reach int, w *work) *node {
 		if !w.spend(len(p.lexer.open)) {
 			return nil
 		}
-		at[i].lexer = t.shorten(p.lexer, reach)
+		at[i].lexer = t.shorten(p.lexer)
 	}
 	short := t.node(at, n.accepts, w)
 	if short != nil {

@@ -223,7 +223,7 @@ func TestMachineAgreesWithNaive(t *testing.T) {
 				t.Fatalf("seed %d: %q fits, and %q is said to complete it\n%s", seed, text, rest, show(g, patterns))
 			}
 			if r.IntN(20) == 0 {
-				compareMask(t, state, v)
+				compareMask(t, state, v, seed, text)
 			}
 		}
 	}
@@ -266,7 +266,7 @@ func smallVocabulary() [][]byte {
 }
 
 // compareMask compares a state's mask with what becomes of every token.
-func compareMask(t *testing.T, s State, v *Vocabulary) {
+func compareMask(t *testing.T, s State, v *Vocabulary, where ...any) {
 	t.Helper()
 	mask := make([]uint32, v.Words())
 	mask[0] = ^uint32(0)
@@ -276,7 +276,7 @@ func compareMask(t *testing.T, s State, v *Vocabulary) {
 	for id := range int32(v.Tokens()) {
 		_, want := s.Next(id)
 		if got := mask[id/32]>>(id%32)&1 != 0; got != want {
-			t.Fatalf("token %d %q is in the mask: %v, want %v", id, v.text(id), got, want)
+			t.Fatalf("%v: token %d %q is in the mask: %v, want %v", where, id, v.text(id), got, want)
 		}
 	}
 }

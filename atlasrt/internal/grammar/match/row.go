@@ -38,12 +38,12 @@ func (t *tables) expand(r *row, w *work) {
 	todo := slices.Clone(r.kernel)
 	var waiting []item
 	var seen map[item]bool
-	called := map[int32][]caller{}
 	call := func(s int32, c caller) {
-		if slices.Contains(called[s], c) {
+		callers := t.callersOf(s-terminals, r)
+		if slices.Contains(*callers, c) {
 			return
 		}
-		called[s] = append(called[s], c)
+		*callers = append(*callers, c)
 		for _, begin := range p.symbols[s-terminals].begins {
 			todo = append(todo, item{place: begin, caller: c})
 		}
@@ -60,13 +60,16 @@ func (t *tables) expand(r *row, w *work) {
 			continue
 		}
 		next := p.advance(&i)
-		last := i.row != r && p.waits(&next) == none
-		if last && (len(called[s]) < manyCallers || slices.Contains(called[s], i.caller)) {
-			call(s, i.caller)
-		} else {
-			waiting = append(waiting, i)
-			call(s, caller{r, s})
+		behind := caller{r, s}
+		if i.row != r && p.waits(&next) == none {
+			if callers := *t.callersOf(s-terminals, r); len(callers) < manyCallers || slices.Contains(callers, i.caller) {
+				behind = i.caller
+			}
 		}
+		if behind.row == r {
+			waiting = append(waiting, i)
+		}
+		call(s, behind)
 		if p.places[i.place].skips {
 			if seen == nil {
 				seen = map[item]bool{}
@@ -96,9 +99,24 @@ func (t *tables) expand(r *row, w *work) {
 	r.first = append(r.first, int32(len(waiting)))
 	own, _ := slices.BinarySearch(r.symbols, terminals)
 	r.after = make([]*row, own)
-	r.lexer = t.begin(r.symbols[:own])
+	r.lexer = t.beginning(r.symbols[:own])
 	r.size += 32*len(waiting) + 16*len(r.symbols)
 	t.bytes += r.size
+}
+
+// called are the callers of a symbol in the row that expand is at.
+type called struct {
+	row     *row
+	callers []caller
+}
+
+// callersOf are the callers of a symbol in a row, which has none at first.
+func (t *tables) callersOf(symbol int32, r *row) *[]caller {
+	c := &t.called[symbol]
+	if c.row != r {
+		c.row, c.callers = r, c.callers[:0]
+	}
+	return &c.callers
 }
 
 // waitingFor is the row's items that wait for a symbol.
@@ -110,7 +128,7 @@ func (r *row) waitingFor(s int32) []item {
 	return r.waiting[r.first[at]:r.first[at+1]]
 }
 
-// follow is the row behind a terminal that r expects. It is nil where the work is over its limits, or the row is nested too deep.
+// follow is the row behind a terminal that r expects. It is nil where the row is nested too deep, and where the work is over its limits.
 func (t *tables) follow(r *row, terminal int32, w *work) *row {
 	at, found := slices.BinarySearch(r.symbols, terminal)
 	if !found {
@@ -126,6 +144,9 @@ func (t *tables) follow(r *row, terminal int32, w *work) *row {
 		return nil
 	}
 	next := t.row(k.items, k.accepts)
+	if next.depth > t.limits.Depth {
+		return nil
+	}
 	t.expand(next, w)
 	if w.err != nil {
 		return nil

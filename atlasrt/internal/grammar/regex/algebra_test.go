@@ -105,7 +105,7 @@ func filter(keep func(string) bool) language {
 // Expressions match what sets of texts say, whatever laws make them simpler.
 func TestAlgebra(t *testing.T) {
 	g := sample{Rand: rand.New(rand.NewPCG(5, 6))}
-	for i := range 4000 {
+	for i := range 1500 {
 		if i%20 == 0 {
 			g.set = NewSet() // else expressions meet those of others
 		}
@@ -145,7 +145,7 @@ func TestClasses(t *testing.T) {
 func TestQuestions(t *testing.T) {
 	g := sample{Rand: rand.New(rand.NewPCG(9, 10))}
 	counts := map[string]int{}
-	for i := range 3000 {
+	for i := range 800 {
 		g.set = NewSet()
 		a, _ := g.expression(1 + g.IntN(4))
 		b, _ := g.expression(1 + g.IntN(4))
@@ -157,8 +157,8 @@ func TestQuestions(t *testing.T) {
 			queue = queue[1:]
 			x, y := g.set.Nullable(p[0]), g.set.Nullable(p[1])
 			some, within, apart = some || y, within && (x || !y), apart && !(x && y)
-			for c := range 256 {
-				d := [2]Ref{g.set.Derive(p[0], byte(c)), g.set.Derive(p[1], byte(c))}
+			for _, c := range g.set.Classes(p[0], p[1]).Members {
+				d := [2]Ref{g.set.Derive(p[0], c), g.set.Derive(p[1], c)}
 				if !met[d] {
 					met[d] = true
 					queue = append(queue, d)
@@ -181,7 +181,7 @@ func TestQuestions(t *testing.T) {
 		check("disjoint", got, err, apart)
 	}
 	for name, n := range counts {
-		if n < 100 || n > 2950 {
+		if n < 40 || n > 790 {
 			t.Errorf("%s was true %d times: the cases say little", name, n)
 		}
 	}

@@ -1,6 +1,9 @@
 package regex
 
-import "math/bits"
+import (
+	"math/bits"
+	"slices"
+)
 
 // byteSet is a set of bytes.
 type byteSet [4]uint64
@@ -75,52 +78,52 @@ func (s *Set) Classes(refs ...Ref) *Classes {
 	if len(refs) == 1 {
 		return s.classesOf(refs[0])
 	}
-	cut := newCut()
+	cut := cutting{count: 1}
 	for _, r := range refs {
 		cut.refine(s, s.classesOf(r))
 	}
-	return s.internCut(cut)
+	return s.internCut(&cut)
 }
 
 func (s *Set) classesOf(r Ref) *Classes {
 	if c := s.rows[r].classes; c != nil {
 		return c
 	}
-	c := s.sharedClasses(r)
-	if c == nil {
-		cut := newCut()
-		s.cut(r, cut)
-		c = s.internCut(cut)
-	}
+	c := s.newClasses(r)
 	s.rows[r].classes = c
 	return c
 }
 
-// sharedClasses are classes that other expressions have, nil where there are none: counts do not matter to them.
-func (s *Set) sharedClasses(r Ref) *Classes {
-	n := s.nodes[r]
-	head := r
-	if n.kind == kindConcat {
-		head = n.a
+// newClasses is classesOf for an expression that has none yet.
+func (s *Set) newClasses(r Ref) *Classes {
+	switch n := s.nodes[r]; n.kind {
+	case kindConcat:
+		if !s.Nullable(n.a) {
+			return s.classesOf(n.a)
+		}
+		if s.nodes[n.a].kind == kindRepeat {
+			return s.both(s.classesOf(n.a), s.classesOf(n.b))
+		}
+	case kindComplement, kindRepeat:
+		return s.classesOf(n.a)
 	}
-	if s.nodes[head].kind != kindRepeat {
-		return nil
+	cut := cutting{count: 1}
+	s.cut(r, &cut)
+	return s.internCut(&cut)
+}
+
+// both tells bytes apart that a or b tells apart. It is remembered: counts make many expressions that have the same two.
+func (s *Set) both(a, b *Classes) *Classes {
+	pair := [2]*Classes{a, b}
+	c := s.pairs[pair]
+	if c == nil {
+		cut := cutting{count: 1}
+		cut.refine(s, a)
+		cut.refine(s, b)
+		c = s.internCut(&cut)
+		s.pairs[pair] = c
 	}
-	s.steps++
-	c := s.classesOf(s.nodes[head].a)
-	if head == r || !s.Nullable(head) {
-		return c
-	}
-	pair := [2]*Classes{c, s.classesOf(n.b)}
-	both := s.pairs[pair]
-	if both == nil {
-		cut := newCut()
-		cut.refine(s, pair[0])
-		cut.refine(s, pair[1])
-		both = s.internCut(cut)
-		s.pairs[pair] = both
-	}
-	return both
+	return c
 }
 
 // cut refines classes by what the first byte of r decides.
@@ -175,44 +178,21 @@ type cutting struct {
 	singles byteSet // bytes that are to be alone
 }
 
-func newCut() *cutting { return &cutting{count: 1} }
+// splitter names pairs of classes. names has one more than a name, and 0 where a pair has none yet.
+type splitter struct{ names []uint16 }
 
-// splitter renames pairs of classes.
-type splitter struct {
-	epoch uint32
-	seen  []uint32
-	name  []uint8
-}
-
-func (sp *splitter) start() {
-	if sp.seen == nil {
-		sp.seen, sp.name = make([]uint32, 1<<16), make([]uint8, 1<<16)
+// start makes room for pairs of some numbers.
+func (sp *splitter) start(count, others int) {
+	if n := count * others; n > len(sp.names) {
+		sp.names = make([]uint16, n)
+	} else {
+		clear(sp.names[:n])
 	}
-	sp.epoch++
-	if sp.epoch == 0 {
-		clear(sp.seen)
-		sp.epoch = 1
-	}
-}
-
-// pair names the pair of two classes, counting new ones.
-func (sp *splitter) pair(a, b uint8, count *int) uint8 {
-	key := int(a)<<8 | int(b)
-	if sp.seen[key] != sp.epoch {
-		sp.seen[key], sp.name[key] = sp.epoch, uint8(*count)
-		*count++
-	}
-	return sp.name[key]
 }
 
 func (c *cutting) refine(s *Set, by *Classes) {
-	if by.Count() == 1 {
-		return
-	}
-	s.scratch.start()
-	c.count = 0
-	for b := range 256 {
-		c.of[b] = s.scratch.pair(c.of[b], by.Of[b], &c.count)
+	if n := by.Count(); n > 1 {
+		c.pair(s, &by.Of, n)
 	}
 }
 
@@ -221,38 +201,54 @@ func (c *cutting) split(s *Set, by byteSet) {
 		c.singles = c.singles.or(by)
 		return
 	}
-	s.scratch.start()
-	c.count = 0
+	var of [256]uint8
 	for b := range 256 {
-		inside := uint8(by[b>>6] >> (b & 63) & 1)
-		c.of[b] = s.scratch.pair(c.of[b], inside, &c.count)
+		of[b] = uint8(by[b>>6] >> (b & 63) & 1)
 	}
+	c.pair(s, &of, 2)
+}
+
+// pair refines by a cut into some classes.
+func (c *cutting) pair(s *Set, by *[256]uint8, others int) {
+	s.scratch.start(c.count, others)
+	names := s.scratch.names
+	count := 0
+	for b := range 256 {
+		name := &names[int(c.of[b])*others+int(by[b])]
+		if *name == 0 {
+			count++
+			*name = uint16(count)
+		}
+		c.of[b] = uint8(*name - 1)
+	}
+	c.count = count
 }
 
 // internCut ends a cut.
 func (s *Set) internCut(c *cutting) *Classes {
-	var done Classes
-	var names [256]int16
-	for i := range names {
-		names[i] = -1
-	}
+	var of [256]uint8
+	var names [256]int16 // by class; one more than a name
+	var members [256]byte
+	count := 0
 	for b := range 256 {
 		if c.singles.has(byte(b)) {
-			done.Of[b] = uint8(len(done.Members))
-			done.Members = append(done.Members, byte(b))
+			of[b], members[count] = uint8(count), byte(b)
+			count++
 			continue
 		}
 		name := &names[c.of[b]]
-		if *name < 0 {
-			*name = int16(len(done.Members))
-			done.Members = append(done.Members, byte(b))
+		if *name == 0 {
+			members[count] = byte(b)
+			count++
+			*name = int16(count)
 		}
-		done.Of[b] = uint8(*name)
+		of[b] = uint8(*name - 1)
 	}
-	if known, ok := s.classes[done.Of]; ok {
+	if known, ok := s.classes[of]; ok {
 		return known
 	}
-	s.classes[done.Of] = &done
+	done := &Classes{Of: of, Members: slices.Clone(members[:count])}
+	s.classes[of] = done
 	s.bytes += 1024
-	return &done
+	return done
 }

@@ -27,7 +27,11 @@ func (s *Set) DeriveText(r Ref, text string) Ref {
 // open makes the table of derivatives.
 func (s *Set) open(r Ref) {
 	n := s.classesOf(r).Count()
-	s.rows[r].next = make([]Ref, n)
+	if n > len(s.free) {
+		s.free = make([]Ref, max(n, 1024))
+	}
+	s.rows[r].next = s.free[:n:n]
+	s.free = s.free[n:]
 	s.bytes += 4 * n
 }
 

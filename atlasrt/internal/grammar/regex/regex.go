@@ -104,6 +104,7 @@ type Set struct {
 	classes   map[[256]uint8]*Classes
 	pairs     map[[2]*Classes]*Classes // classes by which two have been told apart
 	scratch   splitter
+	free      []Ref            // for tables of derivatives
 	proofs    map[[2]Ref][]Ref // by the expression that goes on and a class or words
 	proving   bool
 	steps     int
@@ -172,21 +173,26 @@ func (s *Set) intern(n node) Ref {
 	return r
 }
 
-// internOperands is the union or intersection of sorted operands.
-func (s *Set) internOperands(k kind, operands []Ref, flags uint8) Ref {
-	s.steps += len(operands)
+func operandsKey(k kind, operands []Ref) string {
 	key := make([]byte, 0, 64)
 	key = append(key, byte(k))
 	for _, r := range operands {
 		key = append(key, byte(r), byte(r>>8), byte(r>>16), byte(r>>24))
 	}
-	if r, known := s.compound[string(key)]; known {
+	return string(key)
+}
+
+// internOperands is the union or intersection of sorted operands.
+func (s *Set) internOperands(k kind, operands []Ref, flags uint8) Ref {
+	s.steps += len(operands)
+	key := operandsKey(k, operands)
+	if r, known := s.compound[key]; known {
 		return r
 	}
 	from := len(s.operands)
 	s.operands = append(s.operands, operands...)
 	r := s.add(node{kind: k, flags: flags, lo: int32(from), hi: int32(len(s.operands))})
-	s.compound[string(key)] = r
+	s.compound[key] = r
 	s.bytes += 9 * len(operands)
 	return r
 }

@@ -70,7 +70,7 @@ func (p patterns) pick(from ...string) string { return from[p.IntN(len(from))] }
 func TestGo(t *testing.T) {
 	p := patterns{Rand: rand.New(rand.NewPCG(1, 2)), other: "é"}
 	all := texts([]string{"a", "b", "_", "é"}, 4)
-	for range 3000 {
+	for range 1000 {
 		pattern := p.pattern(1 + p.IntN(5))
 		inner := "(?s:" + pattern + ")"
 		search := regexp.MustCompile(inner)
@@ -100,7 +100,7 @@ func TestGo(t *testing.T) {
 func TestLookAhead(t *testing.T) {
 	p := patterns{Rand: rand.New(rand.NewPCG(3, 4)), ahead: true, other: "é"}
 	all := texts([]string{"a", "b", "_", "é"}, 4)
-	for range 3000 {
+	for range 1000 {
 		pattern := p.pattern(1 + p.IntN(6))
 		s := NewSet()
 		found := parse(t, s, pattern, Syntax{})

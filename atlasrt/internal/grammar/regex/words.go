@@ -32,14 +32,8 @@ func (s *Set) Literal(text string) Ref {
 
 // list is one of sorted words, which are at least one.
 func (s *Set) list(words []string) Ref {
-	hash := uint64(14695981039346656037) // FNV-1a
-	for _, w := range words {
-		s.steps++
-		for i := range len(w) {
-			hash = (hash ^ uint64(w[i])) * 1099511628211
-		}
-		hash = (hash ^ uint64(len(w))) * 1099511628211
-	}
+	s.steps += len(words)
+	hash := hashWords(words)
 	for _, at := range s.listsBy[hash] {
 		if slices.Equal(s.lists[at], words) {
 			return s.wordsFrom(at, 0, int32(len(words)), 0)
@@ -52,6 +46,17 @@ func (s *Set) list(words []string) Ref {
 		s.bytes += 16 + len(w)
 	}
 	return s.wordsFrom(at, 0, int32(len(words)), 0)
+}
+
+func hashWords(words []string) uint64 {
+	hash := uint64(14695981039346656037) // FNV-1a
+	for _, w := range words {
+		for i := range len(w) {
+			hash = (hash ^ uint64(w[i])) * 1099511628211
+		}
+		hash = (hash ^ uint64(len(w))) * 1099511628211
+	}
+	return hash
 }
 
 // wordsRange is what is left of some words of a list.

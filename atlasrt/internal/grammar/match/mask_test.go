@@ -1,0 +1,138 @@
+package match
+
+import (
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/atlas-inference/atlas/atlasrt/internal/grammar/regex"
+	"github.com/atlas-inference/atlas/atlasrt/internal/grammar/rules"
+)
+
+// maskCases are grammars whose masks are made in different ways, and texts of them.
+var maskCases = []struct {
+	name  string
+	build func(j *jsonRules) rules.Symbol
+	texts []string
+}{
+	{"any value", func(j *jsonRules) rules.Symbol { return j.value }, []string{
+		`{"name":["café \"quoted\"",-12.5e-3,{"日本":null}],"b":[[],{}]}`,
+	}},
+	{"a string of at most 300 characters", func(j *jsonRules) rules.Symbol { return j.counted(0, 300) }, []string{
+		`"some text, as it comes: é日本𝄞\n"`, `"` + strings.Repeat("a ", 149) + `"`,
+	}},
+	{"a string of 3 to 20 characters", func(j *jsonRules) rules.Symbol { return j.counted(3, 20) }, []string{`"twenty characters aé"`}},
+	{"a string of at most 5 characters", func(j *jsonRules) rules.Symbol { return j.counted(0, 5) }, []string{`"日本é\nb"`}},
+	{"keys but some", func(j *jsonRules) rules.Symbol {
+		return j.Sequence(j.Literal("{"), j.keys([]string{"id", "identity", "name", "na"}), j.value, j.Literal("}"))
+	}, []string{`{"ide":1}`, `{"names":1}`, `{"x":1}`}},
+	{"keys but some, of at most 9 characters", func(j *jsonRules) rules.Symbol {
+		s := j.Regexes
+		return j.Match(s.Concat(s.Literal(`"`), s.And(s.Repeat(j.character(), 0, 9), s.Not(s.Or(s.Literal("id"), s.Literal("name")))), s.Literal(`":`)))
+	}, []string{`"namesakes":`, `"i":`}},
+	{"patterns", func(j *jsonRules) rules.Symbol {
+		s := j.Regexes
+		lower := s.Repeat(s.Bytes('a', 'z'), 1, -1)
+		word := s.Repeat(s.Or(s.Bytes('a', 'z'), s.Bytes('A', 'Z'), s.Bytes('0', '9'), s.Literal("_")), 2, 7)
+		return j.Match(s.Or(s.Concat(lower, s.Literal("@"), word, s.Literal(".com")), s.Repeat(s.NotRunes('/', '/'), 0, 30)))
+	}, []string{"me@Some_1.com", "any text 日本"}},
+	{"a rule of letters", func(j *jsonRules) rules.Symbol {
+		s := j.Regexes
+		letter := j.Match(s.Or(s.Bytes('a', 'z'), s.Literal(" ")))
+		return j.Sequence(j.Repeat(letter, rules.Empty, 1, rules.Unbounded), j.Literal("!"))
+	}, []string{"just letters!"}},
+	{"a counted rule of letters", func(j *jsonRules) rules.Symbol {
+		return j.Repeat(j.Match(j.Regexes.NotRunes('x', 'x')), rules.Empty, 2, 6)
+	}, []string{"abé日\"d"}},
+	{"text without words", func(j *jsonRules) rules.Symbol {
+		return j.Sequence(j.Match(j.Regexes.And(j.Regexes.Text(), j.Regexes.Without("<tool>", "the end"))), j.Literal("<tool>"))
+	}, []string{"say the word\n<tool>"}},
+	{"either of two strings", func(j *jsonRules) rules.Symbol {
+		return j.Either(j.Sequence(j.string(), j.Literal(":1")), j.Sequence(j.counted(0, 3), j.Literal(":2")))
+	}, []string{`"abc":2`, `"abcd":1`}},
+	{"with control tokens", func(j *jsonRules) rules.Symbol {
+		control := j.Regexes.Concat(j.Regexes.Bytes(controlBegin, controlBegin), j.Regexes.Text(), j.Regexes.Bytes(controlEnd, controlEnd))
+		return j.Repeat(j.Match(j.Regexes.Or(control, j.Regexes.NotRunes())), rules.Empty, 0, rules.Unbounded)
+	}, []string{"a\xff<|im_end|>\xfeb"}},
+}
+
+func (j *jsonRules) counted(least, most int) rules.Symbol {
+	s := j.Regexes
+	return j.Match(s.Concat(s.Literal(`"`), s.Repeat(j.character(), least, most), s.Literal(`"`)))
+}
+
+// TestMasksOfARealVocabulary compares masks with what becomes of every token.
+func TestMasksOfARealVocabulary(t *testing.T) {
+	for _, name := range []string{"qwen3", "llama2"} {
+		v, tok := realVocabulary(t, name)
+		r := rand.New(rand.NewPCG(1, 1))
+		for _, c := range maskCases {
+			j := newJSONRules()
+			g, err := j.Grammar(c.build(j))
+			if err != nil {
+				t.Fatal(err)
+			}
+			m, err := New(g, v, Limits{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, text := range c.texts {
+				s := m.Start()
+				for at := 0; at <= len(text); {
+					compareMask(t, s, v, name, c.name, text[:at])
+					if at == len(text) {
+						break
+					}
+					step := min(1+r.IntN(max(4, len(text)/3)), len(text)-at)
+					next, n := s.NextBytes([]byte(text[at : at+step]))
+					if n < step {
+						t.Fatalf("%s: %q stops at byte %d", c.name, text, at+n)
+					}
+					s, at = next, at+step
+				}
+				if !s.Done() {
+					t.Errorf("%s: %q is not done", c.name, text)
+				}
+			}
+		}
+		_ = tok
+	}
+}
+
+// TestRealInstances makes every mask of instances of real schemas, token by token.
+func TestRealInstances(t *testing.T) {
+	v, tok := realVocabulary(t, "qwen3")
+	mask := make([]uint32, v.Words())
+	for at, data := range instances(t) {
+		if at%8 != 0 {
+			continue
+		}
+		j := newJSONRules()
+		if at%16 == 0 {
+			j.text = func() regex.Ref { return j.Regexes.Repeat(j.character(), 0, 100000) }
+		}
+		shape := j.shape(t, data)
+		g, err := j.Grammar(shape)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m, err := New(g, v, Limits{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := m.Start()
+		for at, id := range tok.Encode(string(data), false) {
+			if err := s.Mask(mask); err != nil {
+				t.Fatal(err)
+			}
+			next, ok := s.Next(id)
+			if !ok || mask[id/32]>>(id%32)&1 == 0 {
+				t.Fatalf("%s: token %d %q may not come", data, at, v.text(id))
+			}
+			s = next
+		}
+		if !s.Done() {
+			t.Errorf("%s: not done", data)
+		}
+	}
+}
