@@ -63,7 +63,7 @@ func (e *Engine) await(f *flight) {
 	if late == 0 {
 		return
 	}
-	alone := late == len(f.tasks) // nothing else is in the step
+	alone := late == len(f.tasks)                      // nothing else is in the step
 	again := !e.runner.layout.Keeps(model.PerSequence) // rows can be computed again
 	var expired <-chan time.Time
 	for i, t := range f.tasks {

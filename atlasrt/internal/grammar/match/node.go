@@ -20,7 +20,7 @@ type node struct {
 	short   atomic.Pointer[node] // the same for every token; nil: not made yet
 	near    atomic.Pointer[mask]
 	far     atomic.Pointer[[]int32]
-	runs    [2]atomic.Uint64 // of each alphabet, 8 bits: one more than the run, or 0
+	runs    atomic.Pointer[run]
 }
 
 // position is a place in the middle of a row's terminals.

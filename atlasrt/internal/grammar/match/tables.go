@@ -15,19 +15,19 @@ type tables struct {
 	limits      Limits
 	fingerprint uint64 // of the program
 
-	lock      sync.Mutex
-	regexes   *regex.Set
-	mark      regex.Mark              // of the program's expressions
-	alphabets [numAlphabets]regex.Ref // one character of each
-	unsure    map[regex.Ref]bool      // expressions of which it takes too much work to tell whether some text matches
-	rows      map[string]*row
-	lexers    map[string]*lexer
-	nodes     map[string]*node
-	begin     *node // before the first byte
-	dead      *node // nothing may come, and the text may not end
-	bytes     int   // of rows, lexers, nodes and masks, about
-	fixed     int   // bytes of the program's expressions
-	full      atomic.Bool
+	lock       sync.Mutex
+	regexes    *regex.Set
+	mark       regex.Mark          // of the program's expressions
+	characters map[kinds]regex.Ref // one character of some kinds
+	unsure     map[regex.Ref]bool  // expressions of which it takes too much work to tell whether some text matches
+	rows       map[string]*row
+	lexers     map[string]*lexer
+	nodes      map[string]*node
+	begin      *node // before the first byte
+	dead       *node // nothing may come, and the text may not end
+	bytes      int   // of rows, lexers, nodes and masks, about
+	fixed      int   // bytes of the program's expressions
+	full       atomic.Bool
 
 	key    []byte      // scratch of who looks something up
 	kernel []item      // scratch of follow
@@ -44,6 +44,7 @@ func newTables(p *program, limits Limits, fingerprint uint64, regexes *regex.Set
 		regexes:     regexes,
 		mark:        mark,
 		fixed:       regexes.Memory(),
+		characters:  map[kinds]regex.Ref{},
 		unsure:      map[regex.Ref]bool{},
 		rows:        map[string]*row{},
 		lexers:      map[string]*lexer{},
@@ -53,9 +54,6 @@ func newTables(p *program, limits Limits, fingerprint uint64, regexes *regex.Set
 	t.dead = &node{tables: t, classes: regexes.Classes()}
 	t.dead.next = make([]atomic.Pointer[node], 1)
 	t.dead.next[0].Store(t.dead)
-	for at := range t.alphabets {
-		t.alphabets[at] = alphabets[at].character(regexes)
-	}
 	regexes.Budget = min(regexes.Budget, aliveBudget)
 	first := item{place: firstPlace}
 	r := t.row([]item{first}, p.places[firstPlace].ends)

@@ -5,6 +5,7 @@ type trie struct {
 	nodes  []branch
 	tokens []int32
 	root   [256]uint32 // node of each first byte, or 0
+	text   bool        // all tokens are characters from the first byte on
 }
 
 // branch is a node of a trie: the byte that leads to it, and what is below.
@@ -14,7 +15,8 @@ type branch struct {
 	end      uint32 // of the tokens
 	count    uint16 // of the children
 	byte     byte
-	runes    uint8 // characters that begin from this byte on in the token that has most of them, at most manyRunes
+	runes    uint8 // characters that begin behind this byte in the token that has most of them, at most manyRunes
+	kinds    kinds // of the characters behind this byte
 }
 
 // manyRunes is a number of characters that is as good as any larger one.
@@ -50,16 +52,17 @@ func (t *trie) grow(text func(token int32) []byte, at uint32, depth int) {
 	}
 	count := len(t.nodes) - first
 	t.nodes[at].children, t.nodes[at].count = uint32(first), uint16(count)
-	runes := uint8(0)
+	runes, all := uint8(0), kinds(0)
 	for child := first; child < first+count; child++ {
 		t.grow(text, uint32(child), depth+1)
 		n := &t.nodes[child]
-		if beginsRune(n.byte) && n.runes < manyRunes {
-			n.runes++
+		own := n.runes
+		if beginsRune(n.byte) && own < manyRunes {
+			own++
 		}
-		runes = max(runes, n.runes)
+		runes, all = max(runes, own), all|n.kinds|kindOf(n.byte)
 	}
-	t.nodes[at].runes = runes
+	t.nodes[at].runes, t.nodes[at].kinds = runes, all
 }
 
 // below are the tokens of a node and all below it.

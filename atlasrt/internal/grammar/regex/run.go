@@ -8,7 +8,7 @@ const Endless = math.MaxInt
 // Run is how many texts of c, one behind the other and whichever they are, a text of r may begin with, as far as the form of r tells: there may be
 // more. It is 0 where the form tells nothing, and Endless. It holds for an r that is Alive.
 func (s *Set) Run(r, c Ref) int {
-	if k := s.nodes[r].kind; k != kindRepeat && k != kindConcat && k != kindUnion && k != kindIntersect {
+	if !s.HasRun(r) {
 		return 0
 	}
 	if run, known := s.runs[[2]Ref{r, c}]; known {
@@ -21,6 +21,15 @@ func (s *Set) Run(r, c Ref) int {
 	s.runs[[2]Ref{r, c}] = run
 	s.bytes += 40
 	return run
+}
+
+// HasRun reports whether r is of a form that may tell a run.
+func (s *Set) HasRun(r Ref) bool {
+	n := s.nodes[r]
+	if n.kind == kindConcat && !s.Nullable(n.a) {
+		n = s.nodes[n.a]
+	}
+	return n.kind == kindRepeat || n.kind == kindConcat || n.kind == kindUnion || n.kind == kindIntersect
 }
 
 func (s *Set) findRun(r, c Ref) int {
@@ -48,32 +57,68 @@ func (s *Set) findRun(r, c Ref) int {
 			}
 		}
 	case kindIntersect:
-		run = s.runBut(s.parts(r), c)
+		run = s.runOfAll(r, c)
 	}
 	return run
 }
 
-// runBut is Run for a text that is none of a few others: where it may go on until it is longer than these, they do not matter.
-func (s *Set) runBut(parts []Ref, c Ref) int {
-	run, longest := -1, 0
-	for _, p := range parts {
+// runOfAll is Run for an intersection: as many texts as each part allows, less where nothing is then left that all of them match. What a text must not
+// be does not matter once the text is longer.
+func (s *Set) runOfAll(r, c Ref) int {
+	run, longest := Endless, 0
+	for _, p := range s.parts(r) {
 		if n := s.nodes[p]; n.kind == kindComplement {
-			length := s.longest(n.a)
-			if length == Endless {
-				return 0
-			}
-			longest = max(longest, length)
-			continue
+			longest = max(longest, s.longest(n.a))
+		} else {
+			run = min(run, s.Run(p, c))
 		}
-		if run >= 0 {
+	}
+	for less := 1; run > longest; less *= 2 {
+		if alive, err := s.Alive(s.behind(r, c, run)); err == nil && alive {
+			return run
+		}
+		if run == Endless {
 			return 0
 		}
-		run = s.Run(p, c)
+		run -= less
 	}
-	if run <= longest {
-		return 0
+	return 0
+}
+
+// behind matches texts that may follow any n texts of c at the start of r, for n up to Run. Endless is any number.
+func (s *Set) behind(r, c Ref, n int) Ref {
+	s.steps++
+	node := s.nodes[r]
+	switch node.kind {
+	case kindRepeat:
+		rest := counted{node.a, max(node.lo-int32(min(n, maxCount)), 0), node.hi}
+		if rest.hi != unbounded {
+			rest.hi -= int32(n)
+		}
+		return s.repeat(rest)
+	case kindConcat:
+		if s.Run(node.a, c) > 0 {
+			return s.concat(s.behind(node.a, c, n), node.b)
+		}
+		return s.behind(node.b, c, n)
+	case kindUnion:
+		var parts []Ref
+		for _, p := range s.parts(r) {
+			if s.Run(p, c) >= n {
+				parts = append(parts, s.behind(p, c, n))
+			}
+		}
+		return s.or(parts)
+	case kindIntersect:
+		var parts []Ref
+		for _, p := range s.parts(r) {
+			if s.nodes[p].kind != kindComplement {
+				parts = append(parts, s.behind(p, c, n))
+			}
+		}
+		return s.and(parts)
 	}
-	return run
+	return Nothing
 }
 
 // longest is a length in bytes that no text of r exceeds, or Endless.
