@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strings"
 
 	"github.com/atlas-inference/atlas/atlasrt/internal/chat"
 	"github.com/atlas-inference/atlas/atlasrt/internal/jsontree"
@@ -40,6 +41,7 @@ func (t *Tools) Add(f *Fields, name string, tool chat.Tool) {
 		f.Fail(TooMuch(LimitTools, f.Path(name), "%s is of a tool with %d bytes of description and schema, at most %d are allowed.", f.Path(name), size, t.limits.ToolBytes))
 	default:
 		t.names[tool.Name] = true
+		tool.Field = strings.TrimSuffix(f.Path(""), ".")
 		t.List = append(t.List, tool)
 	}
 }

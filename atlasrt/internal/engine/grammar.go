@@ -43,6 +43,7 @@ type GrammarError struct {
 	Tokens int    // that were generated before
 	Reason string // what is wrong and what to do
 	Err    error  // of the grammar; nil where the reason says it all
+	Fault  bool   // the server is at fault, not the request
 }
 
 // Error gives all of it.
