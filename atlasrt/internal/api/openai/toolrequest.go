@@ -82,7 +82,9 @@ func (f fields) choose(field string, tools *api.Tools) {
 			}
 		case "allowed_tools":
 			if allowed := o.Object(kind); allowed != nil {
-				Allowed(allowed, tools)
+				if Allowed(allowed, tools) {
+					allowed.Fail(api.NeedsGrammar(allowed.Path("mode"), allowed.Path("mode")+" of required"))
+				}
 			} else {
 				o.Invalid(kind, "is required")
 			}
@@ -124,12 +126,10 @@ func Known(f *api.Fields, tools *api.Tools) string {
 	return name
 }
 
-// Allowed reads which tools are left of those that there are, in the form of either API. Tools that are no functions are left out.
-func Allowed(f *api.Fields, tools *api.Tools) {
+// Allowed reads which tools are left of those that there are, in the form of either API, and whether one must be called. Tools that are no functions are left out.
+func Allowed(f *api.Fields, tools *api.Tools) (required bool) {
 	mode := "auto"
-	if f.Enum("mode", &mode, "auto", "required"); mode == "required" {
-		f.Fail(api.NeedsGrammar(f.Path("mode"), f.Path("mode")+" of required"))
-	}
+	f.Enum("mode", &mode, "auto", "required")
 	items := f.List("tools")
 	if len(items) == 0 {
 		f.Invalid("tools", "must name at least one tool")
@@ -146,4 +146,5 @@ func Allowed(f *api.Fields, tools *api.Tools) {
 		names[Known(tool, tools)] = true
 	}
 	tools.Keep(names)
+	return mode == "required"
 }
