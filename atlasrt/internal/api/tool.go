@@ -1,7 +1,6 @@
 package api
 
 import (
-	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -52,9 +51,4 @@ func (t *Tools) Has(name string) bool { return t.names[name] }
 // Keep drops the tools that are not among names.
 func (t *Tools) Keep(names map[string]bool) {
 	t.List = slices.DeleteFunc(t.List, func(tool chat.Tool) bool { return !names[tool.Name] })
-}
-
-// NeedsGrammar refuses what only an answer that is held to a grammar could promise.
-func NeedsGrammar(field, what string) *Error {
-	return Unsupported(field, "%s", fmt.Sprintf("%s is not supported: this server does not hold answers to a grammar.", what))
 }
