@@ -18,6 +18,7 @@ type Grammar interface {
 
 // State is a Grammar whose Next gives its own type, as that of match.State does.
 type State[S any] interface {
+	// See the methods of Grammar.
 	Next(token int32) (S, bool)
 	Done() bool
 	Mask(to []uint32) error

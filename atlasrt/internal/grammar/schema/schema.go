@@ -32,7 +32,7 @@ const (
 type Options struct {
 	Notation Notation                 // "": Compact
 	Mark     func(text string) string // spells a mark of the notation, which may be a control token; nil: as it stands
-	Limits   Limits
+	Limits   Limits                   // of this schema
 }
 
 // Limits bound what a schema takes. Zero fields have defaults.
@@ -57,7 +57,7 @@ func (l *Limits) fill() {
 // Invalid is a schema that is none.
 type Invalid struct {
 	Path   string // where, as a JSON pointer behind #
-	Reason string
+	Reason string // what is wrong there
 }
 
 // Error implements error.
