@@ -126,7 +126,8 @@ func Known(f *api.Fields, tools *api.Tools) string {
 	return name
 }
 
-// Allowed reads which tools are left of those that there are, in the form of either API, and whether one must be called. Tools that are no functions are left out.
+// Allowed reads which tools are left of those that there are, in the form of either API, and whether one must be called. Tools that are no
+// functions are left out.
 func Allowed(f *api.Fields, tools *api.Tools) (required bool) {
 	mode := "auto"
 	f.Enum("mode", &mode, "auto", "required")
