@@ -9,6 +9,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"github.com/atlas-inference/atlas/atlasrt/internal/chat"
+	"github.com/atlas-inference/atlas/atlasrt/internal/grammar"
 	"github.com/atlas-inference/atlas/atlasrt/internal/instance"
 	"github.com/atlas-inference/atlas/atlasrt/internal/jsontree"
 	"github.com/atlas-inference/atlas/atlasrt/internal/parse"
@@ -25,6 +26,7 @@ type answerFlags struct {
 	MaxThinkingBudget         int    `help:"Most tokens of thoughts that a request may ask for; 0: no bound."`
 	ThinkingFloor             int    `help:"Tokens of an answer that are kept for the text behind its thoughts; 0: none."`
 	ToolMaxTokens             int    `help:"Most tokens of an answer to a request with tools that sets no bound itself; 0: as many as the context leaves."`
+	JSONSpaces                string `name:"json-spaces" help:"White space in JSON answers that have a form: compact has none, spaced has one blank behind commas and colons, flexible leaves it to the model." enum:"compact,spaced,flexible" default:"compact"`
 	ModelFacts                string `help:"TOML file with what is known of the model, of the form of targets/models; [match] is not needed. It counts more than the checkpoint and the program's own facts, key by key." type:"existingfile" placeholder:"FILE"`
 }
 
@@ -139,7 +141,7 @@ func (f answerFlags) text(model modelFlags, c weights.Checkpoint, log *slog.Logg
 	if text.Variables, err = f.variables(); err != nil {
 		return nil, err
 	}
-	text.Policy = instance.Policy{NoThinking: f.DisableThinking, MaxBudget: f.MaxThinkingBudget, Floor: f.ThinkingFloor, ToolTokens: f.ToolMaxTokens}
+	text.Policy = instance.Policy{NoThinking: f.DisableThinking, MaxBudget: f.MaxThinkingBudget, Floor: f.ThinkingFloor, ToolTokens: f.ToolMaxTokens, Notation: grammar.Notation(f.JSONSpaces)}
 	text.Learn(append(known, preset...)...)
 	for _, line := range text.Notes {
 		log.Warn(line)

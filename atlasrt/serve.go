@@ -179,6 +179,7 @@ func (c *serveCommand) open(ctx context.Context, prepare func(context.Context) (
 		}
 	}
 	config.Model.Generator, config.Model.Engine = text.Generator(e, m), e
+	go config.Model.Generator.Prepare() // so that no request waits for it
 	if text.Template != nil {
 		config.Model.Template = text
 	}

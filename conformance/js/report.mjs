@@ -20,6 +20,9 @@ export const tooLong = 'word '.repeat(40_000);
 
 export const schema = { type: 'object', properties: { city: { type: 'string' }, unit: { type: 'string' } }, required: ['city'] };
 export const nothing = { type: 'object', properties: {} };
+export const strict = { type: 'object', properties: { city: { type: 'string' }, unit: { enum: ['celsius', 'kelvin'] } }, required: ['city', 'unit'], additionalProperties: false };
+export const wanted = { type: 'object', properties: { city: { type: 'string' }, degrees: { type: 'integer' } }, required: ['city', 'degrees'], additionalProperties: false };
+export const numbers = { city: 'Paris', degrees: 18 }; // what the script "report" writes
 
 export const same = assert.deepEqual;
 export const holds = assert.ok;

@@ -10,6 +10,8 @@ const tools = [
   { name: 'get_weather', description: 'The weather of a city.', input_schema: r.schema },
   { name: 'get_time', input_schema: r.nothing },
 ];
+const strict = [{ name: 'get_weather', input_schema: r.strict, strict: true }, tools[1]];
+const wanted = (schema) => ({ format: { type: 'json_schema', schema } });
 const asked = (script, fields) => ({ model: r.model, max_tokens: 400, system: 'You are brief.', messages: [{ role: 'user', content: 'Please.\nscript: ' + script }], ...fields });
 const whole = (script, fields) => client.messages.create(asked(script, fields));
 const streamed = (script, fields) => client.messages.stream(asked(script, fields)).finalMessage();
@@ -43,6 +45,22 @@ for (const [how, ask] of [['whole', whole], ['streamed', streamed]]) {
     same(blocks(await ask('parallel', { tools }), 'tool_use').map((c) => c.input.city), ['Paris', r.city]);
     same(blocks(await ask('parallel', { tools, tool_choice: { type: 'auto', disable_parallel_tool_use: true } }), 'tool_use').length, 1);
   });
+  await check('structured', 'JSON of a schema, ' + how, async () => {
+    same(JSON.parse(text(await ask('report', { output_config: wanted(r.wanted) }))), r.numbers);
+  });
+  await check('structured', 'calls that must be, ' + how, async () => {
+    for (const tool_choice of [{ type: 'any' }, { type: 'any', disable_parallel_tool_use: true }, { type: 'tool', name: 'get_weather' }]) {
+      for (const list of [tools, strict]) {
+        const got = await ask('call', { tools: list, tool_choice });
+        same([got.stop_reason, blocks(got, 'tool_use').map((c) => c.input)], ['tool_use', [{ city: 'Paris', unit: 'celsius' }]]);
+      }
+    }
+  });
+  await check('structured', 'other answers cannot come, ' + how, async () => {
+    await raises(Anthropic.APIError, () => ask('hello', { output_config: wanted(r.wanted) }));
+    await raises(Anthropic.APIError, () => ask('hello', { tools, tool_choice: { type: 'any' } }));
+    await raises(Anthropic.APIError, () => ask('noargs', { tools, tool_choice: { type: 'tool', name: 'get_weather' } }));
+  });
   await check('tools', 'no arguments, unknown tool, ' + how, async () => {
     same(blocks(await ask('noargs', { tools }), 'tool_use')[0].input, {});
     holds(text(await ask('unknown', { tools })).includes('no_such_tool'));
@@ -58,6 +76,10 @@ for (const [how, ask] of [['whole', whole], ['streamed', streamed]]) {
     same((await ask('think', { thinking: { type: 'disabled' } })).content.map((b) => b.text), [r.greeted]);
   });
 }
+await check('structured', 'what cannot be held is refused', async () => {
+  const error = await raises(Anthropic.BadRequestError, () => whole('report', { output_config: wanted({ type: 'string', pattern: '(' }) }));
+  holds(error.message.includes('output_config.format.schema') && error.message.includes('pattern'), error.message);
+});
 await check('tokens', 'count_tokens is what a message is charged', async () => {
   const fields = { model: r.model, system: 'You are brief.', messages: asked('call').messages, tools };
   const u = (await whole('call', { tools })).usage;

@@ -25,6 +25,8 @@ TOO_LONG = "word " * 40_000
 
 SCHEMA = {"type": "object", "properties": {"city": {"type": "string"}, "unit": {"type": "string"}}, "required": ["city"]}
 NOTHING = {"type": "object", "properties": {}}
+STRICT = {"type": "object", "properties": {"city": {"type": "string"}, "unit": {"enum": ["celsius", "kelvin"]}}, "required": ["city", "unit"], "additionalProperties": False}
+REPORT = {"city": "Paris", "degrees": 18}  # what the script of that name writes
 
 
 class Report:

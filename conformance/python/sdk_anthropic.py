@@ -1,8 +1,10 @@
 """Anthropic's Python client, unmodified, against a server that follows a script."""
 
+import json
 import re
 
 import anthropic
+import pydantic
 
 import report
 from report import same, holds, raises
@@ -14,6 +16,18 @@ TOOLS = [
     {"name": "get_weather", "description": "The weather of a city.", "input_schema": report.SCHEMA},
     {"name": "get_time", "input_schema": report.NOTHING},
 ]
+
+STRICT = [{"name": "get_weather", "input_schema": report.STRICT, "strict": True}, TOOLS[1]]
+
+
+class Report(pydantic.BaseModel):
+    """The weather of a city."""
+
+    city: str
+    degrees: int
+
+
+WANTED = {"format": {"type": "json_schema", "schema": Report.model_json_schema() | {"additionalProperties": False}}}
 
 
 def asked(script):
@@ -73,6 +87,23 @@ for how, ask in WAYS.items():
         same([c.input["city"] for c in calls], ["Paris", report.CITY])
         same(len(blocks(ask("parallel", tools=TOOLS, tool_choice={"type": "auto", "disable_parallel_tool_use": True}), "tool_use")), 1)
 
+    @r.check("structured", "JSON of a schema, " + how)
+    def _():
+        same(json.loads(text(ask("report", output_config=WANTED))), report.REPORT)
+
+    @r.check("structured", "calls that must be, " + how)
+    def _():
+        for choice in {"type": "any"}, {"type": "any", "disable_parallel_tool_use": True}, {"type": "tool", "name": "get_weather"}:
+            for tools in TOOLS, STRICT:
+                got = ask("call", tools=tools, tool_choice=choice)
+                same((got.stop_reason, [(c.name, c.input) for c in blocks(got, "tool_use")]), ("tool_use", [("get_weather", {"city": "Paris", "unit": "celsius"})]))
+
+    @r.check("structured", "other answers cannot come, " + how)
+    def _():
+        for fields in {"output_config": WANTED}, {"tools": TOOLS, "tool_choice": {"type": "any"}}:
+            raises(anthropic.APIStatusError, lambda: ask("hello", **fields))
+        raises(anthropic.APIStatusError, lambda: ask("noargs", tools=TOOLS, tool_choice={"type": "tool", "name": "get_weather"}))
+
     @r.check("tools", "no arguments, unknown tool, " + how)
     def _():
         same(blocks(ask("noargs", tools=TOOLS), "tool_use")[0].input, {})
@@ -94,6 +125,20 @@ for how, ask in WAYS.items():
     def _():
         got = ask("think", thinking={"type": "disabled"})
         same((text(got), len(got.content)), (report.GREETED, 1))
+
+
+@r.check("structured", "parse gives an object")
+def _():
+    same(client.messages.parse(**asked("report"), max_tokens=400, output_format=Report).parsed_output, Report(**report.REPORT))
+    with client.messages.stream(**asked("report"), max_tokens=400, output_format=Report) as events:
+        same(events.get_final_message().parsed_output, Report(**report.REPORT))
+
+
+@r.check("structured", "what cannot be held is refused")
+def _():
+    form = {"format": {"type": "json_schema", "schema": {"type": "string", "pattern": "("}}}
+    error = raises(anthropic.BadRequestError, lambda: whole("report", output_config=form))
+    holds("output_config.format.schema" in error.message and "pattern" in error.message, error)
 
 
 @r.check("stream", "raw events in order")

@@ -30,7 +30,7 @@ func main() {
 
 // columns are the features in the order of the table.
 func columns() []string {
-	return []string{"chat", "stream", "tools", "parallel calls", "reasoning", "responses", "tokens", "models", "errors", "cancel", "odd input", "probes"}
+	return []string{"chat", "stream", "tools", "parallel calls", "structured", "reasoning", "responses", "tokens", "models", "errors", "cancel", "odd input", "probes"}
 }
 
 // cell counts the checks of one client and feature.

@@ -1,6 +1,10 @@
 package api
 
-import "github.com/atlas-inference/atlas/atlasrt/internal/jsontree"
+import (
+	"slices"
+
+	"github.com/atlas-inference/atlas/atlasrt/internal/jsontree"
+)
 
 // foreign are fields that other servers (vLLM, SGLang, llama.cpp, ollama, text-generation-webui and relatives) honour and this
 // one does not, with the values at which they change nothing. To ignore any other value would be to answer another question
@@ -13,7 +17,7 @@ var foreign = []struct {
 	{"chat_template", Never}, {"prompt_embeds", Never}, {"image_embeds", Never}, {"logits_processors", Never}, {"truncate_prompt_tokens", Never},
 	{"kv_transfer_params", Never}, {"lora", Empty}, {"lora_path", Never},
 	{"guided_json", Never}, {"guided_regex", Never}, {"guided_choice", Never}, {"guided_grammar", Never}, {"structured_outputs", Never},
-	{"json_schema", Never}, {"grammar", IsText("")}, {"regex", Never}, {"ebnf", Never}, {"structural_tag", Never}, {"format", IsText("")},
+	{"json_schema", Never}, {"grammar", IsText("")}, {"regex", Never}, {"ebnf", Never}, {"structural_tag", Never}, {"format", IsText("")}, {"guided_whitespace_pattern", Never}, {"grammar_lazy", IsFalse}, {"grammar_triggers", Empty},
 	{"input_ids", Never}, {"input_embeds", Never}, {"add_bos_token", IsTrue}, {"return_tokens_as_token_ids", IsFalse}, {"return_token_ids", IsFalse}, {"return_hidden_states", IsFalse}, {"post_sampling_probs", IsFalse},
 	{"prompt_logprobs", IsFalse}, {"n_probs", IsNumber(0)}, {"include_stop_str_in_output", IsFalse}, {"priority", IsNumber(0)}, {"n_indent", IsNumber(0)},
 
@@ -53,10 +57,12 @@ func usualBreakers(v jsontree.Value) bool {
 	return Empty(v) || string(jsontree.Append(nil, v)) == `["\n", ":", "\"", "*"]`
 }
 
-// RefuseForeign refuses what other servers honour on every route and this one does on none.
-func (f *Fields) RefuseForeign() {
+// RefuseForeign refuses what other servers honour on every route and this one does on none, or on some: those that a route honours are its own.
+func (f *Fields) RefuseForeign(own ...string) {
 	for _, field := range foreign {
-		f.Refuse(field.name, field.neutral)
+		if !slices.Contains(own, field.name) {
+			f.Refuse(field.name, field.neutral)
+		}
 	}
 }
 

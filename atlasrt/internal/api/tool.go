@@ -1,9 +1,9 @@
 package api
 
 import (
-	"fmt"
 	"regexp"
 	"slices"
+	"strings"
 
 	"github.com/atlas-inference/atlas/atlasrt/internal/chat"
 	"github.com/atlas-inference/atlas/atlasrt/internal/jsontree"
@@ -40,6 +40,7 @@ func (t *Tools) Add(f *Fields, name string, tool chat.Tool) {
 		f.Fail(TooMuch(LimitTools, f.Path(name), "%s is of a tool with %d bytes of description and schema, at most %d are allowed.", f.Path(name), size, t.limits.ToolBytes))
 	default:
 		t.names[tool.Name] = true
+		tool.Field = strings.TrimSuffix(f.Path(""), ".")
 		t.List = append(t.List, tool)
 	}
 }
@@ -50,9 +51,4 @@ func (t *Tools) Has(name string) bool { return t.names[name] }
 // Keep drops the tools that are not among names.
 func (t *Tools) Keep(names map[string]bool) {
 	t.List = slices.DeleteFunc(t.List, func(tool chat.Tool) bool { return !names[tool.Name] })
-}
-
-// NeedsGrammar refuses what only an answer that is held to a grammar could promise.
-func NeedsGrammar(field, what string) *Error {
-	return Unsupported(field, "%s", fmt.Sprintf("%s is not supported: this server does not hold answers to a grammar.", what))
 }

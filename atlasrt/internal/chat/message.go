@@ -76,6 +76,7 @@ type Tool struct {
 	Description string         // for the model
 	Parameters  jsontree.Value // JSON schema, nil where the function takes none
 	Strict      bool           // arguments must follow Parameters
+	Field       string         // what a request calls the tool, in errors; "": nothing but its name
 	// Definition is the tool as the client wrote it; where it is not nil templates see it and nothing of the above.
 	Definition *jsontree.Object
 }

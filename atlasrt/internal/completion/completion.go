@@ -14,6 +14,7 @@ import (
 
 	"github.com/atlas-inference/atlas/atlasrt/internal/chat"
 	"github.com/atlas-inference/atlas/atlasrt/internal/engine"
+	"github.com/atlas-inference/atlas/atlasrt/internal/grammar"
 	"github.com/atlas-inference/atlas/atlasrt/internal/option"
 	"github.com/atlas-inference/atlas/atlasrt/internal/parse"
 	"github.com/atlas-inference/atlas/atlasrt/internal/sample"
@@ -39,8 +40,12 @@ type Generator struct {
 	Efforts    []string             // words for how hard to think that the model's template reads
 	ToolTokens int                  // most tokens of an answer to a request with tools that has no bound of its own; 0: as many as the context leaves
 
+	Notation grammar.Notation // of JSON in answers that have a form; "": compact
+
 	mutex sync.Mutex             // over made
 	made  map[bool]*sample.Close // by Options.KeepSpecial
+	once  sync.Once              // for cache
+	cache *grammar.Cache         // see grammars
 }
 
 // Formats are how a model marks what is no text.
@@ -65,6 +70,8 @@ type Options struct {
 	Chat           bool          // the answer is a turn of a conversation: thoughts and calls are split off, as Formats say
 	Tools          []chat.Tool   // that the model may call
 	OneCall        bool          // an answer is over after its first call
+	Calls          parse.Choice  // of Tools: what must be called
+	Form           *grammar.Spec // that the text of an answer has, behind thoughts; nil: any. Where Tools may be called, calls may come in its place
 	Thinking       chat.Thinking // what holds of the thoughts of a conversation, see Generator.Resolve
 	Sampling       sample.Given  // seeds of further choices and prompts follow Sampling.Seed
 	CacheSalt      string        // as in engine.Request
@@ -155,10 +162,15 @@ func (g *Generator) Start(ctx context.Context, prompts []Prompt, o Options) (*St
 		s.usage.Prompt += len(p.Tokens)
 		p.Thinking = g.Within(&p, &o)
 		closes := g.close(&p, &o, most)
+		held, err := g.hold(ctx, &p, &o)
+		if err != nil {
+			return nil, err
+		}
 		for choice := range o.Choices {
 			r := engine.Request{
 				Prompt: p.Tokens, MaxTokens: most, MinTokens: min(o.MinTokens, most), End: end, Sampling: sampling,
 				LogProbs: o.LogProbs, PromptLogProbs: o.PromptLogProbs && choice == 0, Close: closes, CacheSalt: o.CacheSalt,
+				Grammar: held,
 			}
 			r.Sampling.Seed += int64(len(requests))
 			requests = append(requests, r)

@@ -18,6 +18,7 @@ type Grammar interface {
 
 // State is a Grammar whose Next gives its own type, as that of match.State does.
 type State[S any] interface {
+	// See the methods of Grammar.
 	Next(token int32) (S, bool)
 	Done() bool
 	Mask(to []uint32) error
@@ -43,6 +44,7 @@ type GrammarError struct {
 	Tokens int    // that were generated before
 	Reason string // what is wrong and what to do
 	Err    error  // of the grammar; nil where the reason says it all
+	Fault  bool   // the server is at fault, not the request
 }
 
 // Error gives all of it.

@@ -51,7 +51,7 @@ func newGuide(r *Request) *guide {
 func (g *guide) job(words int) {
 	defer func() {
 		if p := recover(); p != nil {
-			g.err = g.fails("the grammar panics", fmt.Errorf("%v", p))
+			g.err = &GrammarError{Tokens: g.generated, Reason: "the grammar panics", Err: fmt.Errorf("%v", p), Fault: true}
 		}
 	}()
 	for _, token := range g.news {
@@ -125,7 +125,9 @@ func (g *guide) findMask() error {
 	return g.fails("no token of the model goes on as the grammar asks (ask for another one)", nil)
 }
 
-func (g *guide) fails(reason string, err error) error { return &GrammarError{g.generated, reason, err} }
+func (g *guide) fails(reason string, err error) error {
+	return &GrammarError{Tokens: g.generated, Reason: reason, Err: err}
+}
 
 // poll tells whether the last job has ended.
 func (g *guide) poll() bool {

@@ -49,5 +49,5 @@ type Spec struct {
 	Min      int      `json:"min,omitempty"`      // of Repeat
 	Max      int      `json:"max,omitempty"`      // of Repeat; may be Unbounded
 	Notation Notation `json:"notation,omitempty"` // of Schema; "": Compact
-	Loose    bool     `json:"loose,omitempty"`    // of a Schema that cannot be held: any object will do, and Grammar.Notes says so
+	Loose    bool     `json:"loose,omitempty"`    // of a Schema that is right but cannot be held: any object will do, and Grammar.Notes says so
 }

@@ -2,6 +2,8 @@ package instance
 
 import (
 	"fmt"
+
+	"github.com/atlas-inference/atlas/atlasrt/internal/grammar"
 )
 
 // Facts is what one source says of a model beside its checkpoint: its publisher, or whoever runs it. Fields that are zero say nothing.
@@ -20,10 +22,11 @@ type Facts struct {
 
 // Policy is what whoever runs the server allows requests, and gives those that say nothing.
 type Policy struct {
-	NoThinking bool // no request gets thoughts
-	MaxBudget  int  // most tokens of thoughts that a request may ask for; 0: no bound
-	Floor      int  // tokens of an answer that are kept for the text behind its thoughts
-	ToolTokens int  // most tokens of an answer to a request with tools that has no bound of its own; 0: no bound
+	NoThinking bool             // no request gets thoughts
+	MaxBudget  int              // most tokens of thoughts that a request may ask for; 0: no bound
+	Floor      int              // tokens of an answer that are kept for the text behind its thoughts
+	ToolTokens int              // most tokens of an answer to a request with tools that has no bound of its own; 0: no bound
+	Notation   grammar.Notation // of JSON in answers that have a form; "": compact
 }
 
 // Setting is a value and where it comes from.

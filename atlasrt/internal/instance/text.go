@@ -106,7 +106,7 @@ func (t *Text) Generator(e completion.Engine, l *Loaded) *completion.Generator {
 
 // Reader is a generator without an engine: it reads answers that are there.
 func (t *Text) Reader() *completion.Generator {
-	g := &completion.Generator{Tokenizer: t.Tokenizer, End: t.End, Defaults: t.Params(), Plain: t.Plain(), Formats: t.formats(), Thinking: t.thinkingPolicy(), ToolTokens: t.Policy.ToolTokens}
+	g := &completion.Generator{Tokenizer: t.Tokenizer, End: t.End, Defaults: t.Params(), Plain: t.Plain(), Formats: t.formats(), Thinking: t.thinkingPolicy(), ToolTokens: t.Policy.ToolTokens, Notation: t.Policy.Notation}
 	if t.Template != nil {
 		g.Efforts = t.Template.Capabilities().Efforts
 	}

@@ -16,6 +16,9 @@ const (
 	StopTokens  Name = "stop_tokens" // tokens that do
 	TopLogProbs Name = "top_logprobs"
 
+	IgnoreEnd Name = "ignore_eos" // goes on behind the model's end tokens
+	Tools     Name = "tools"      // that the model may call
+
 	ThinkingBudget Name = "thinking_budget" // tokens of thoughts
 
 	Temperature       Name = "temperature"

@@ -1,6 +1,7 @@
 package parse
 
 import (
+	"cmp"
 	"regexp"
 	"slices"
 	"strings"
@@ -78,7 +79,7 @@ func (w *writing) form(tools []chat.Tool, c Choice) grammar.Spec {
 
 // arguments is what the arguments of a call of a tool must be.
 func (w *writing) arguments(tool *chat.Tool, c Choice) grammar.Spec {
-	s := grammar.Spec{Kind: grammar.Schema, Name: "the parameters of the tool " + tool.Name, Text: `{"type":"object"}`, Notation: w.notation}
+	s := grammar.Spec{Kind: grammar.Schema, Name: cmp.Or(tool.Field, "the parameters of the tool "+tool.Name), Text: `{"type":"object"}`, Notation: w.notation}
 	switch {
 	case !tool.Strict && !c.Required:
 		s.Notation = w.free

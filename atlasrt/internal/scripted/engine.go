@@ -33,6 +33,17 @@ const (
 	blocksTotal = 1 << 20
 )
 
+// errForm is what the engine fails with where a script writes what its request does not allow.
+var errForm = errors.New("the script writes what the request's grammar does not allow")
+
+// follow is the place behind a token in what an answer is held to; false: the token may not come.
+func follow(form engine.Grammar, ends []int32, token int32) (engine.Grammar, bool) {
+	if form == nil || slices.Contains(ends, token) && form.Done() {
+		return form, true
+	}
+	return form.Next(token)
+}
+
 // errBroken is what the engine fails with where a script says so.
 var errBroken = errors.New("the script says that the engine fails")
 
@@ -77,7 +88,7 @@ func (s *scripted) answer(ctx context.Context, r *engine.Request, a answer, put 
 	if len(tokens) == 0 {
 		tokens = []int32{s.book.turnEnd()}
 	}
-	wait := a.script.WaitMS
+	wait, form := a.script.WaitMS, r.Grammar
 	for i := 0; ; i++ {
 		if !pause(ctx, wait) {
 			s.cancelled.Add(1)
@@ -89,6 +100,11 @@ func (s *scripted) answer(ctx context.Context, r *engine.Request, a answer, put 
 		}
 		s.generated.Add(1)
 		e := s.token(r, tokens[i%len(tokens)]) // an answer whose end is ignored begins again
+		held, ok := follow(form, r.End, e.Token)
+		if !ok {
+			return engine.Event{Token: -1, Finish: engine.FinishError, Err: errForm}
+		}
+		form = held
 		if i == 0 {
 			e.Cached = cached
 			if r.PromptLogProbs {

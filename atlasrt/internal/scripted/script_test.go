@@ -5,6 +5,9 @@ import (
 	"testing"
 
 	"github.com/atlas-inference/atlas/atlasrt/internal/chat"
+	"github.com/atlas-inference/atlas/atlasrt/internal/engine"
+	"github.com/atlas-inference/atlas/atlasrt/internal/grammar"
+	"github.com/atlas-inference/atlas/atlasrt/internal/grammar/match"
 )
 
 func TestPick(t *testing.T) {
@@ -86,6 +89,38 @@ func TestBookForgets(t *testing.T) {
 func TestScriptsOfConformance(t *testing.T) {
 	if _, err := readScripts(filepath.Join("..", "..", "..", "conformance", "scripts.json")); err != nil {
 		t.Error(err)
+	}
+}
+
+// A script that writes what its request does not allow is an error, and ends are allowed where the text may end.
+func TestFollow(t *testing.T) {
+	const end = 2
+	held, err := grammar.Compile(t.Context(), grammar.Spec{Kind: grammar.Choice, Words: []string{"ab"}},
+		match.NewVocabulary([][]byte{[]byte("a"), []byte("b"), []byte("<end>")}, func(id int32) bool { return id == end }), grammar.Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cases := []struct {
+		tokens []int32
+		fits   int
+	}{
+		{[]int32{0, 1, end}, 3}, {[]int32{0, end}, 1}, {[]int32{1}, 0}, {[]int32{0, 1, 0}, 2},
+	}
+	for _, c := range cases {
+		form, fits := engine.Following(held.Start()), 0
+		for _, token := range c.tokens {
+			next, ok := follow(form, []int32{end}, token)
+			if !ok {
+				break
+			}
+			form, fits = next, fits+1
+		}
+		if fits != c.fits {
+			t.Errorf("%v: %d tokens fit, want %d", c.tokens, fits, c.fits)
+		}
+	}
+	if _, ok := follow(nil, nil, 1); !ok {
+		t.Error("a token is refused where anything may come")
 	}
 }
 

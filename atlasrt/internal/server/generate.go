@@ -70,7 +70,7 @@ func (s *Server) take(c *gin.Context, x *exchange) *exchange {
 	return x
 }
 
-// prepare completes a request by what its model knows.
+// prepare completes a request by what its model knows, and compiles what the answer is held to.
 func (s *Server) prepare(ctx context.Context, x *exchange) (err error) {
 	if x.model, err = s.model(x.request.Model); err != nil {
 		return err
@@ -98,7 +98,10 @@ func (s *Server) prepare(ctx context.Context, x *exchange) (err error) {
 		}
 		return tooLong(x.dialect, api.Count{Tokens: long.AtLeast, AtLeast: true, Limit: x.model.Generator.MaxContext})
 	}
-	return err
+	if err != nil {
+		return err
+	}
+	return x.model.Generator.Hold(ctx, x.prompts, &x.request.Options)
 }
 
 // inputField is the field that prompts are made from.

@@ -4,12 +4,15 @@ import (
 	"context"
 	"errors"
 	"strconv"
+	"strings"
 
 	"github.com/gin-gonic/gin"
 
 	"github.com/atlas-inference/atlas/atlasrt/internal/api"
 	"github.com/atlas-inference/atlas/atlasrt/internal/completion"
 	"github.com/atlas-inference/atlas/atlasrt/internal/engine"
+	"github.com/atlas-inference/atlas/atlasrt/internal/grammar"
+	"github.com/atlas-inference/atlas/atlasrt/internal/grammar/schema"
 	"github.com/atlas-inference/atlas/atlasrt/internal/halfclose"
 	"github.com/atlas-inference/atlas/atlasrt/internal/metrics"
 	"github.com/atlas-inference/atlas/atlasrt/internal/option"
@@ -51,6 +54,9 @@ func problem(err error, of api.Errors) *api.Error {
 	if e, ok := errors.AsType[*option.Error](err); ok {
 		return api.InvalidOption(e, of)
 	}
+	if e := held(err); e != nil {
+		return e
+	}
 	if e, ok := errors.AsType[*engine.QueueFull](err); ok {
 		return &api.Error{Kind: api.KindQueueFull, Hit: api.LimitQueue, RetryAfter: retryFull, Message: e.Error()}
 	}
@@ -64,6 +70,30 @@ func problem(err error, of api.Errors) *api.Error {
 			Message: "The request took longer than this server allows; ask for fewer tokens, or stream them."}
 	}
 	return &api.Error{Kind: api.KindEngine, Message: "The engine failed while it answered this request."}
+}
+
+// maxGrammarError bounds what is shown of a grammar's error.
+const maxGrammarError = 600
+
+// held is what a client is told where an answer cannot be held to what it asks; nil: the error is another one.
+func held(err error) *api.Error {
+	if e, ok := errors.AsType[*grammar.Error](err); ok {
+		kind := api.KindInvalid
+		if _, ok := errors.AsType[*schema.Unsupported](err); ok {
+			kind = api.KindUnsupported
+		}
+		return &api.Error{Kind: kind, Field: e.Name, Message: strings.ToValidUTF8(api.Clip(e.Error(), maxGrammarError), "") + "."}
+	}
+	if e, ok := errors.AsType[*grammar.Fault](err); ok {
+		return &api.Error{Kind: api.KindInternal, Final: true, Message: "The server failed at what the answer must be: " + e.Error() + "."}
+	}
+	if e, ok := errors.AsType[*engine.GrammarError](err); ok {
+		if e.Fault {
+			return &api.Error{Kind: api.KindInternal, Message: "The server failed at what the answer must be; other requests go on."}
+		}
+		return &api.Error{Kind: api.KindInvalid, Message: strings.ToValidUTF8(api.Clip("The answer cannot go on as the request asks: "+e.Error(), maxGrammarError), "") + "."}
+	}
+	return nil
 }
 
 // named is an error with the id of its response.
@@ -85,7 +115,10 @@ func (s *Server) fail(c *gin.Context, err error) {
 	status, code, body := dialect.Problem(e)
 	s.count(e)
 	entryOf(c).failure = code
-	if e.Kind == api.KindEngine {
+	if fault, ok := errors.AsType[*grammar.Fault](err); ok {
+		s.log.Error("a form was not compiled", "id", c.Writer.Header().Get(requestID), "panic", fault.Value, "stack", string(fault.Stack))
+	}
+	if e.Kind == api.KindEngine || e.Kind == api.KindInternal {
 		s.log.Error("request failed", "id", c.Writer.Header().Get(requestID), "status", status, "error", err)
 	}
 	if c.Writer.Written() {

@@ -73,13 +73,13 @@ func verdicts() []verdict {
 		{"T040 a long name", 400, tools(`"`+strings.Repeat("f", 129)+`"`, `""`, ``, "name")},
 		{"T040 no name", 400, tools(`null`, `""`, ``, "name")},
 		{"T040 a long description", 400, tools(`"f"`, `"`+long+`"`, ``, "name")},
-		{"T040 a strict tool", 400, tools(`"f"`, `""`, `,"strict":true`, "strict")},
+		{"T040 a strict tool", 200, tools(`"f"`, `""`, `,"strict":true`, "")},
 		{"T040 parameters", 400, [4]says{{`,"tools":[{"type":"function","function":{"name":"f","parameters":[]}}]`, "tools[0].function.parameters"}, {}, {`,"tools":[{"type":"function","name":"f","parameters":[]}]`, "tools[0].parameters"}, {`,"tools":[{"name":"f","input_schema":[]}]`, "tools[0].input_schema"}}},
 		{"T040 equal names", 400, [4]says{{`,"tools":` + repeat(2, `{"type":"function","function":{"name":"f"}}`), "tools[1].function.name"}, {}, {`,"tools":` + repeat(2, `{"type":"function","name":"f"}`), "tools[1].name"}, {`,"tools":` + repeat(2, `{"name":"f","input_schema":{}}`), "tools[1].name"}}},
 		{"T040 many tools", 400, [4]says{{`,"tools":` + manyFunctions(513, `{"type":"function","function":{"name":"%s"}}`), "tools[512].function.name"}, {}, {`,"tools":` + manyFunctions(513, `{"type":"function","name":"%s"}`), "tools[512].name"}, {`,"tools":` + manyFunctions(513, `{"name":"%s","input_schema":{}}`), "512"}}},
-		{"T041 a call that must be", 400, chosen(`"required"`, "tool_choice", `"required"`, "tool_choice", `{"type":"any"}`, "tool_choice")},
+		{"T041 a call that must be", 200, chosen(`"required"`, "", `"required"`, "", `{"type":"any"}`, "")},
 		{"T041 a call that must be, of nothing", 400, [4]says{{`,"tool_choice":"required"`, "tool_choice"}, {}, {`,"tool_choice":"required"`, "tool_choice"}, {`,"tool_choice":{"type":"any"}`, "tool_choice"}}},
-		{"T041 a certain tool", 400, chosen(`{"type":"function","function":{"name":"f"}}`, "tool_choice", `{"type":"function","name":"f"}`, "tool_choice", `{"type":"tool","name":"f"}`, "tool_choice")},
+		{"T041 a certain tool", 200, chosen(`{"type":"function","function":{"name":"f"}}`, "", `{"type":"function","name":"f"}`, "", `{"type":"tool","name":"f"}`, "")},
 		{"T041 a tool that is not there", 400, chosen(`{"type":"function","function":{"name":"g"}}`, "tool_choice.function.name", `{"type":"function","name":"g"}`, "tool_choice.name", `{"type":"tool","name":"g"}`, "tool_choice.name")},
 		{"T041 no choice", 400, chosen(`"maybe"`, "tool_choice", `"maybe"`, "tool_choice", `{"type":"maybe"}`, "tool_choice.type")},
 		{"T041 a choice of no kind", 400, chosen(`7`, "tool_choice", `7`, "tool_choice", `7`, "tool_choice")},
@@ -96,10 +96,35 @@ func verdicts() []verdict {
 		{"T044 a number as a model", 400, [4]says{{`{"model":1,"messages":[` + user + `]}`, "model"}, {`{"model":1,"prompt":"x"}`, "model"}, {`{"model":1,"input":"x"}`, "model"}, {`{"model":1,"max_tokens":9,"messages":[` + user + `]}`, "model"}}},
 		{"T045 tensors", 400, everywhere(`,"prompt_embeds":"AA=="`, "prompt_embeds")},
 		{"T045 images as tensors", 400, everywhere(`,"image_embeds":[[0.5]]`, "image_embeds")},
-		{"T076 JSON", 400, [4]says{{`,"response_format":{"type":"json_object"}`, "response_format"}, {`,"response_format":{"type":"json_object"}`, "response_format"}, {`,"text":{"format":{"type":"json_object"}}`, "text.format"}, {`,"output_config":{"format":{"type":"json_object"}}`, "output_config.format"}}},
-		{"T076 a schema", 400, [4]says{{`,"response_format":{"type":"json_schema","json_schema":{"name":"x","schema":{}}}`, "response_format"}, {`,"response_format":{"type":"json_schema"}`, "response_format"}, {`,"text":{"format":{"type":"json_schema","name":"x","schema":{}}}`, "text.format"}, {`,"output_config":{"format":{"type":"json_schema","schema":{}}}`, "output_config.format"}}},
-		{"T076 a form by the name of another API", 400, everywhere(`,"response_format":{"type":"json_object"}`, "response_format")},
-		{"T076 grammars of other servers", 400, everywhere(`,"guided_json":{"type":"object"}`, "guided_json")},
+		{"T076 JSON", 200, [4]says{{`,"response_format":{"type":"json_object"}`, ""}, {`,"response_format":{"type":"json_object"}`, ""}, {`,"text":{"format":{"type":"json_object"}}`, ""}, {}}},
+		{"T076 a form that messages do not have", 400, [4]says{inMessages: {`,"output_config":{"format":{"type":"json_object"}}`, "output_config.format.type"}}},
+		{"T076 a schema", 200, schemas(`{"type":"object"}`, "")},
+		{"T076 a schema that need not be held", 200, looseSchemas(`{"type":"object"}`, "")},
+		{"T076 no object", 400, schemas(`[]`, "schema")},
+		{"T076 an unknown type", 400, schemas(`{"type":"foo"}`, "schema")},
+		{"T076 an unknown type that need not be held", 400, looseSchemas(`{"type":"foo"}`, "schema")},
+		{"T076 no schema", 400, schemas(`null`, "schema")},
+		{"T076 no name", 400, [4]says{{`,"response_format":{"type":"json_schema","json_schema":{"schema":{}}}`, "response_format.json_schema.name"}, {`,"response_format":{"type":"json_schema","json_schema":{"schema":{}}}`, "response_format.json_schema.name"}, {`,"text":{"format":{"type":"json_schema","schema":{}}}`, "text.format.name"}, {}}},
+		{"T076 no value", 400, schemas(`{"type":"string","enum":[1]}`, "schema")},
+		{"T076 a form by the name of another API", 400, [4]says{inResponses: {`,"response_format":{"type":"json_object"}`, "response_format"}, inMessages: {`,"response_format":{"type":"json_object"}`, "response_format"}}},
+		{"T076 forms of other servers", 200, [4]says{inChat: {`,"guided_json":{"type":"object"}`, ""}, inText: {`,"structured_outputs":{"choice":["a","b"]}`, ""}}},
+		{"T076 forms of other servers elsewhere", 400, [4]says{inResponses: {`,"guided_json":{"type":"object"}`, "guided_json"}, inMessages: {`,"guided_json":{"type":"object"}`, "guided_json"}}},
+		{"T076 two forms", 400, [4]says{inChat: {`,"guided_json":{},"guided_choice":["a"]`, "guided_choice"}, inText: {`,"guided_json":{},"guided_choice":["a"]`, "guided_choice"}}},
+		{"T076 an end that is ignored", 400, [4]says{inChat: {`,"guided_json":{},"ignore_eos":true`, "ignore_eos"}, inText: {`,"guided_json":{},"ignore_eos":true`, "ignore_eos"}}},
+		{"T076 a bad schema of a strict tool", 400, [4]says{
+			{`,"tools":[{"type":"function","function":{"name":"f","strict":true,"parameters":{"type":"object","properties":{"a":{"type":"foo"}}}}}]`, "tools[0].function"}, {},
+			{`,"tools":[{"type":"function","name":"f","strict":true,"parameters":{"type":"object","properties":{"a":{"type":"foo"}}}}]`, "tools[0]"}, {`,"tools":[{"name":"f","strict":true,"input_schema":{"type":"object","properties":{"a":{"type":"foo"}}}}]`, "tools[0]"}}},
+		{"T077 a pattern", 400, schemas(`{"type":"string","pattern":"("}`, "schema")},
+		{"T077 a pattern that refers back", 400, schemas(`{"type":"string","pattern":"^(a)\\1$"}`, "schema")},
+		{"T077 expressions of other servers", 400, [4]says{inChat: {`,"guided_regex":"("`, "guided_regex"}, inText: {`,"guided_regex":"(a)\\1"`, "guided_regex"}}},
+		{"T077 grammars of other servers", 400, [4]says{inChat: {`,"grammar":"root ::= a"`, "grammar"}, inText: {`,"guided_grammar":"start: a"`, "guided_grammar"}}},
+		{"T078 a schema in itself", 200, schemas(`{"type":"object","properties":{"a":{"$ref":"#"},"b":{"$ref":"#/$defs/b"}},"$defs":{"b":{"type":"array","items":{"$ref":"#/$defs/c"}},"c":{"anyOf":[{"$ref":"#/$defs/b"},{"type":"null"}]}}}`, "")},
+		{"T078 a schema that is itself", 400, schemas(`{"$ref":"#"}`, "schema")},
+		{"T078 a deep schema", 400, [4]says{inChat: {`,"guided_json":"` + strings.Repeat(`[`, 10_000) + `"`, "guided_json"}, inText: {`,"guided_json":"` + strings.Repeat(`{\"not\":`, 10_000) + `{}` + strings.Repeat(`}`, 10_000) + `"`, "guided_json"}}},
+		{"T079 repetitions of repetitions", 400, schemas(`{"type":"string","pattern":"^((((a{1,100000}b){1,100000}c){1,100000}d){1,100000}){2}$","minLength":1000000000}`, "schema")},
+		{"T079 many choices", 200, schemas(`{"anyOf":`+manyFunctions(10_000, `{"const":"%s"}`)+`}`, "")},
+		{"T080 a schema elsewhere", 400, schemas(`{"$ref":"http://127.0.0.1:1/schema.json"}`, "schema")},
+		{"T080 a file", 400, schemas(`{"type":"array","items":{"$ref":"file:///x/y.json"}}`, "schema")},
 		{"T084 a template", 400, everywhere(`,"chat_template":"{{ messages }}"`, "chat_template")},
 		{"T085 template variables", 400, talks(`,"chat_template_kwargs":{"messages":[]}`, "chat_template_kwargs")},
 		{"T088 marks in a text", 200, turns(`[{"role":"user","content":"<|im_start|>system <|user|> <|image_pad|> <tool_call>"}]`, "")},
@@ -121,4 +146,27 @@ func verdicts() []verdict {
 		{"T099 more than the largest body", 413, everywhere(`,"x":"`+strings.Repeat("A", 5<<20)+`"`, "")},
 		{"a stream that is neither", 400, everywhere(`,"stream":"yes"`, "stream")},
 	}
+}
+
+// schemas are forms of a strict JSON schema; the path of what is blamed goes on from its object.
+func schemas(schema, field string) [4]says {
+	return schemasOf(`{"name":"n","strict":true,"schema":`+schema+`}`, schema, field)
+}
+
+// looseSchemas need not be held.
+func looseSchemas(schema, field string) [4]says {
+	s := schemasOf(`{"name":"n","schema":`+schema+`}`, schema, field)
+	s[inMessages] = says{} // which has only strict ones
+	return s
+}
+
+func schemasOf(form, schema, field string) [4]says {
+	of := func(body, path string) says {
+		if field == "" {
+			path = ""
+		}
+		return says{body, path + field}
+	}
+	chat := of(`,"response_format":{"type":"json_schema","json_schema":`+form+`}`, "response_format.json_schema.")
+	return [4]says{chat, chat, of(`,"text":{"format":{"type":"json_schema",`+form[1:]+`}`, "text.format."), of(`,"output_config":{"format":{"type":"json_schema","schema":`+schema+`}}`, "output_config.format.")}
 }

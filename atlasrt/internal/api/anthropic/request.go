@@ -121,17 +121,31 @@ func (d *decoder) thinking() {
 	}
 }
 
+// outputConfig reads how hard the model thinks, and which form its text has.
 func (d *decoder) outputConfig() {
-	const format = "format"
+	d.format(d.Fields, "output_format") // its older name
 	if f := d.Object("output_config"); f != nil {
 		f.Enum("effort", &d.request.Chat.Thinking.Effort, "low", "medium", "high", "xhigh", "max")
-		if f.Take(format) != nil {
-			f.Fail(api.NeedsGrammar(f.Path(format), f.Path(format)))
-		}
+		d.format(f, "format")
 	}
-	if d.Take("output_format") != nil { // its older name
-		d.Fail(api.NeedsGrammar("output_format", "output_format"))
+}
+
+// format reads the JSON schema that the text of an answer follows.
+func (d *decoder) format(in *api.Fields, name string) {
+	f, o := in.Object(name), &d.request.Options
+	switch {
+	case f == nil:
+		return
+	case o.Form != nil:
+		in.Invalid(name, "and output_format are both given: output_format is the older name, leave it out")
+	case d.request.Chat.Continue:
+		in.Invalid(name, "holds for whole answers, but the last message is of the assistant and the answer goes on with it; end with a message of the user")
 	}
+	var kind string
+	if f.Enum("type", &kind, "json_schema"); kind == "" {
+		f.Invalid("type", "is required")
+	}
+	o.Form = f.Schema("schema", false)
 }
 
 // keepsAll accepts a context_management that leaves the conversation as it is.

@@ -51,10 +51,10 @@ func TestRefusedRequests(t *testing.T) {
 		{"T040", tool(`,"input_schema":{}},{"name":"f","input_schema":{}`), "tools[1].name is \"f\", which another tool"}, {"T040", tool(`,"input_schema":[]`), "tools[0].input_schema must be an object"},
 		{"T040", tool(`,"input_schema":{},"description":"` + strings.Repeat("x", 1<<20) + `"`), "bytes of description and schema"}, {"T040", body(`,"tools":[` + manyTools(513) + `]`), "more than 512 tools"},
 		{"T040", tool(`,"input_schema":{"type":"array"}`), "must be of type object"}, {"T040", body(`,"tools":{}`), "tools must be an array"}, {"T040", body(`,"tools":[7]`), "tools[0] must be an object"},
-		{"T041", body(`,"tool_choice":{"type":"tool","name":"g"}`), `tool_choice.name is "g", which none`}, {"T041", body(`,"tool_choice":{"type":"any"}`), "does not hold answers to a grammar"},
-		{"T041", tool(`,"input_schema":{}}],"tool_choice":{"type":"tool","name":"f"},"x":[{`), "does not hold answers to a grammar"}, {"T041", body(`,"tool_choice":"auto"`), "tool_choice must be an object"},
+		{"T041", body(`,"tool_choice":{"type":"tool","name":"g"}`), `tool_choice.name is "g", which none`}, {"T041", body(`,"tool_choice":{"type":"any"}`), "tool_choice.type is any, but there is no tool"},
+		{"T041", body(`,"tools":[{"type":"bash_20250124","name":"bash"}],"tool_choice":{"type":"any"}`), "tool_choice.type is any, but there is no tool"}, {"T041", tool(`,"input_schema":{}}],"tool_choice":{"type":"tool"},"x":[{`), "tool_choice.name is required"}, {"T041", body(`,"tool_choice":"auto"`), "tool_choice must be an object"},
 		{"T041", body(`,"tool_choice":{}`), "tool_choice.type is required"}, {"T041", body(`,"tool_choice":{"type":"x"}`), "tool_choice.type must be one of"},
-		{"", tool(`,"input_schema":{},"strict":true`), "does not hold answers to a grammar"},
+		{"", tool(`,"input_schema":{},"strict":"yes"`), "tools[0].strict must be true or false"},
 		{"T042", said(`[{"role":"user","content":[{"type":"tool_result","content":"x"}]}]`), "messages[0].content[0].tool_use_id is required"},
 		{"T042", said(`[{"role":"assistant","content":[{"type":"tool_use","id":"1","name":"f","input":{}}]}]`), "messages[0] has calls of tools; a user message with their results must follow"},
 		{"T042", said(`[{"role":"user","content":[{"type":"tool_use","id":"1","name":"f","input":{}}]}]`), `messages[0].content[0].type is "tool_use"; the blocks that this server reads here are of type text, tool_result, search_result`},
@@ -66,7 +66,10 @@ func TestRefusedRequests(t *testing.T) {
 		{"", body(`,"system":[{"type":"image"}]`), `system[0].type is "image"`}, {"", body(`,"system":7`), "system must be a string or an array of blocks"},
 		{"", body(`,"thinking":{"type":"enabled"}`), "thinking.budget_tokens is required"}, {"", body(`,"thinking":{"type":"enabled","budget_tokens":1023}`), "thinking.budget_tokens is 1023"},
 		{"", body(`,"thinking":{}`), "thinking.type is required"}, {"", body(`,"thinking":{"type":"x"}`), "thinking.type must be one of"}, {"", body(`,"thinking":{"type":"adaptive","display":"x"}`), "thinking.display must be"},
-		{"", body(`,"output_config":{"effort":"huge"}`), "output_config.effort must be one of"}, {"T076", body(`,"output_config":{"format":{"type":"json_schema"}}`), "output_config.format is not supported"}, {"T076", body(`,"output_format":{}`), "output_format is not supported"},
+		{"", body(`,"output_config":{"effort":"huge"}`), "output_config.effort must be one of"}, {"T076", body(`,"output_config":{"format":{"type":"json_schema"}}`), "output_config.format.schema is required"}, {"T076", body(`,"output_format":{}`), "output_format.type is required"},
+		{"T076", body(`,"output_format":{"type":"json_object","schema":{}}`), "output_format.type must be one of json_schema"}, {"T076", body(`,"output_config":{"format":{"type":"json_schema","schema":"{}"}}`), "output_config.format.schema must be an object"},
+		{"T076", body(`,"output_config":{"format":{"type":"json_schema","schema":{}}},"output_format":{"type":"json_schema","schema":{}}`), "output_config.format and output_format are both given"}, {"T076", body(`,"output_format":"json"`), "output_format must be an object"},
+		{"", `{"max_tokens":9,"messages":[{"role":"user","content":"u"},{"role":"assistant","content":"{"}],"output_config":{"format":{"type":"json_schema","schema":{}}}}`, "output_config.format holds for whole answers"},
 		{"", body(`,"mcp_servers":[{}]`), "mcp_servers is not supported"}, {"", body(`,"container":"x"`), "container is not supported"},
 		{"", body(`,"context_management":{"edits":[{"type":"clear_tool_uses_20250919"}]}`), "context_management is not supported"}, {"", body(`,"context_management":{"edits":[{"type":"clear_thinking_20251015","keep":{"type":"thinking_turns","value":1}}]}`), "context_management is not"},
 		{"", body(`,"stream":"yes"`), "stream must be true or false"},
@@ -127,6 +130,18 @@ func asked(r *api.Request) string {
 	if o.OneCall {
 		add("one call")
 	}
+	if o.Calls.Single != o.OneCall {
+		add("a grammar with single calls %v", o.Calls.Single)
+	}
+	if o.Calls.Required {
+		add("a call")
+	}
+	if o.Calls.Name != "" {
+		add("a call of %s", o.Calls.Name)
+	}
+	if s := o.Form; s != nil {
+		add("%s %s %s loose %v", s.Kind, s.Name, s.Text, s.Loose)
+	}
 	if t.On != nil {
 		add("thinking %v", *t.On)
 	}
@@ -140,7 +155,11 @@ func asked(r *api.Request) string {
 		add("hidden")
 	}
 	for _, tool := range r.Chat.Tools {
-		add("tool %s %q %s", tool.Name, tool.Description, jsontree.Append(nil, tool.Parameters))
+		kind := "tool"
+		if tool.Strict {
+			kind = "strict tool"
+		}
+		add("%s %s %q %s", kind, tool.Name, tool.Description, jsontree.Append(nil, tool.Parameters))
 	}
 	if r.Unknown > 0 {
 		add("unknown %d", r.Unknown)
@@ -169,6 +188,11 @@ func TestRequests(t *testing.T) {
 		{`,"tools":[{"type":"web_search_20250305","name":"web_search"},{"type":"bash_20250124","name":"bash"},{"type":"text_editor_20250728","name":"e"},{"type":"computer_20250124"}]`, "max 2000, unknown 4"},
 		{`,"tools":[{"name":"f","input_schema":{}}],"tool_choice":{"type":"none"}`, "max 2000"},
 		{`,"tools":[{"name":"f","input_schema":{}}],"tool_choice":{"type":"auto","disable_parallel_tool_use":true}`, `max 2000, one call, tool f "" {"type": "object"}`},
+		{`,"tools":[{"name":"f","input_schema":{},"strict":true}],"tool_choice":{"type":"any"}`, `max 2000, a call, strict tool f "" {"type": "object"}`},
+		{`,"tools":[{"name":"f","input_schema":{}},{"name":"g","input_schema":{}}],"tool_choice":{"type":"any","disable_parallel_tool_use":true}`, `max 2000, one call, a call, tool f "" {"type": "object"}, tool g "" {"type": "object"}`},
+		{`,"tools":[{"name":"f","input_schema":{}},{"name":"g","input_schema":{}}],"tool_choice":{"type":"tool","name":"g"}`, `max 2000, a call of g, tool f "" {"type": "object"}, tool g "" {"type": "object"}`},
+		{`,"output_config":{"format":{"type":"json_schema","schema":{"type":"array"}}}`, `max 2000, schema output_config.format.schema {"type": "array"} loose false`},
+		{`,"output_format":{"type":"json_schema","schema":{"const":1.0}}`, `max 2000, schema output_format.schema {"const": 1.0} loose false`},
 	}
 	for _, c := range cases {
 		r, err := Messages{}.Decode([]byte(body(c.more)), api.DefaultLimits())
@@ -194,7 +218,7 @@ func FuzzDecode(f *testing.F) {
 	for _, seed := range []string{
 		"", "null", "[]", body(""), body(`,"system":[{"type":"text","text":"x-anthropic-billing-header: a"}],"stop_sequences":["a"],"thinking":{"type":"enabled","budget_tokens":1024}`),
 		said(`[{"role":"assistant","content":[{"type":"thinking","thinking":"t","signature":"s"},{"type":"tool_use","id":"1","name":"f","input":{"a":1}}]},{"role":"system","content":"s"},{"role":"user","content":[{"type":"tool_result","tool_use_id":"1","content":[{"type":"text","text":""}],"is_error":true},{"type":"text","text":"u"}]}]`),
-		tool(`,"input_schema":{"type":"object"}}],"tool_choice":{"type":"auto"},"x":[{`), said(`[{"role":"user","content":"u"},{"role":"assistant","content":"a"},{"role":"assistant","content":[]}]`),
+		tool(`,"input_schema":{"type":"object"}}],"tool_choice":{"type":"auto"},"x":[{`), tool(`,"input_schema":{},"strict":true}],"tool_choice":{"type":"tool","name":"f"},"output_format":{"type":"json_schema","schema":{}},"x":[{`), said(`[{"role":"user","content":"u"},{"role":"assistant","content":"a"},{"role":"assistant","content":[]}]`),
 	} {
 		f.Add([]byte(seed))
 	}

@@ -4,6 +4,7 @@ import (
 	"github.com/atlas-inference/atlas/atlasrt/internal/api"
 	"github.com/atlas-inference/atlas/atlasrt/internal/chat"
 	"github.com/atlas-inference/atlas/atlasrt/internal/jsontree"
+	"github.com/atlas-inference/atlas/atlasrt/internal/parse"
 )
 
 // toolUse reads the tools, and which of them the model may call. Where it may call none it does not get to see them.
@@ -14,21 +15,25 @@ func (d *decoder) toolUse() {
 		d.request.Chat.Tools = tools.List
 		return
 	}
-	var kind, name string
+	var kind string
 	f.Enum("type", &kind, "auto", "none", "any", "tool")
-	f.Bool("disable_parallel_tool_use", &d.request.Options.OneCall)
+	o := &d.request.Options
+	f.Bool("disable_parallel_tool_use", &o.OneCall)
+	d.request.Chat.Tools = tools.List
+	o.Calls = parse.Choice{Required: kind == "any", Single: o.OneCall}
 	switch kind {
 	case "":
 		f.Invalid("type", "is required")
-	case "tool":
-		if f.Text("name", &name); !tools.Has(name) {
-			f.Invalid("name", "is %.140q, which none of the tools is called", name)
-		}
-		f.Fail(api.NeedsGrammar(f.Path("type"), "A tool_choice of type tool"))
+	case "none":
+		d.request.Chat.Tools = nil
 	case "any":
-		f.Fail(api.NeedsGrammar(f.Path("type"), "A tool_choice of type any"))
-	case "auto":
-		d.request.Chat.Tools = tools.List
+		if len(tools.List) == 0 {
+			f.Invalid("type", "is any, but there is no tool to call")
+		}
+	case "tool":
+		if o.Calls.Name = f.Required("name"); !tools.Has(o.Calls.Name) {
+			f.Invalid("name", "is %.140q, which none of the tools is called", o.Calls.Name)
+		}
 	}
 }
 
@@ -46,10 +51,7 @@ func (d *decoder) tools() *api.Tools {
 		f.Text("name", &tool.Name)
 		f.Text("description", &tool.Description)
 		tool.Parameters = schema(f)
-		strict := false
-		if f.Bool("strict", &strict); strict {
-			f.Fail(api.NeedsGrammar(f.Path("strict"), f.Path("strict")+" of true"))
-		}
+		f.Bool("strict", &tool.Strict)
 		tools.Add(f, "name", tool)
 	}
 	return tools

@@ -1,13 +1,13 @@
 package openai
 
 import (
-	"fmt"
 	"slices"
 
 	"github.com/atlas-inference/atlas/atlasrt/internal/api"
 	"github.com/atlas-inference/atlas/atlasrt/internal/chat"
 	"github.com/atlas-inference/atlas/atlasrt/internal/completion"
 	"github.com/atlas-inference/atlas/atlasrt/internal/jsontree"
+	"github.com/atlas-inference/atlas/atlasrt/internal/parse"
 )
 
 // Decode implements api.Dialect.
@@ -17,7 +17,7 @@ func (Chat) Decode(body []byte, limits api.Limits) (*api.Request, error) {
 		return nil, err
 	}
 	r := f.generation(limits)
-	r.Chat = f.conversation(limits)
+	r.Chat, r.Options.Calls = f.conversation(limits)
 	r.FunctionCall, r.Options.OneCall = f.older(), f.oneCall()
 	r.HideReasoning = f.hidesReasoning()
 	// The newer field wins, but both must make sense.
@@ -48,8 +48,8 @@ func (f fields) chatLogProbs(o *completion.Options) {
 	}
 }
 
-// conversation reads what the template gets to see, and refuses what only a model with media or grammars could do.
-func (f fields) conversation(limits api.Limits) *chat.Request {
+// conversation reads what the template gets to see, and what of its tools must be called. It refuses what only a model with media could do.
+func (f fields) conversation(limits api.Limits) (*chat.Request, parse.Choice) {
 	r := &chat.Request{AddGenerationPrompt: true}
 	asked := f.Bool("add_generation_prompt", &r.AddGenerationPrompt)
 	f.Bool("continue_final_message", &r.Continue)
@@ -58,11 +58,11 @@ func (f fields) conversation(limits api.Limits) *chat.Request {
 	}
 	r.AddGenerationPrompt = r.AddGenerationPrompt && !r.Continue
 	r.Messages = f.messages(limits)
-	r.Tools = f.tools(limits)
+	tools, calls := f.tools(limits)
+	r.Tools = tools
 	f.thinking(&r.Thinking)
 	f.variables(r)
 	f.Refuse("documents", api.Empty)
-	f.format()
 	f.Refuse("modalities", func(v jsontree.Value) bool {
 		l, ok := v.(jsontree.Array)
 		return ok && !slices.ContainsFunc(l, func(v jsontree.Value) bool { return !api.IsText("text")(v) })
@@ -73,16 +73,5 @@ func (f fields) conversation(limits api.Limits) *chat.Request {
 	for _, name := range []string{"echo", "add_special_tokens"} {
 		f.Refuse(name, api.IsFalse)
 	}
-	return r
-}
-
-// format refuses answers that would be held to a grammar.
-func (f fields) format() {
-	o := f.Object("response_format")
-	if o == nil {
-		return
-	}
-	if kind := o.Required("type"); kind != "text" {
-		f.Fail(api.NeedsGrammar("response_format", fmt.Sprintf("response_format of type %q", api.Clip(kind, 40))))
-	}
+	return r, calls
 }

@@ -17,7 +17,7 @@ var windows = []string{"repetition_penalty_range", "rep_pen_range", "penalty_ran
 
 // unhonoured refuses what others offer and this server does not.
 func (f fields) unhonoured(r *api.Request) {
-	f.RefuseForeign()
+	f.RefuseForeign(formFields...)
 	f.penalised(r, "repeat_last_n", api.IsNumber(-1, 0, 64), api.IsNumber(-1)) // 64 is llama.cpp's own
 	for _, name := range windows {
 		f.penalised(r, name, api.AnyNumber, api.IsNumber(-1, 0))

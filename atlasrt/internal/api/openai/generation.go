@@ -21,6 +21,7 @@ func (f fields) generation(limits api.Limits) *api.Request {
 	f.streaming(r)
 	*p = Sampling(f.Fields)
 	f.bias(p, limits)
+	o.Form = f.form()
 
 	f.choices(o, limits)
 	f.stops(o, limits)
@@ -34,7 +35,7 @@ func (f fields) generation(limits api.Limits) *api.Request {
 	}
 
 	f.Ignore("user", "metadata", "store", "service_tier", "safety_identifier", "prompt_cache_key", "prompt_cache_retention",
-		"prompt_cache_options", "verbosity", "prediction", "keep_alive")
+		"prompt_cache_options", "verbosity", "prediction", "keep_alive", "guided_decoding_backend")
 	f.unhonoured(r)
 	return r
 }

@@ -139,7 +139,7 @@ func TestForeignFields(t *testing.T) {
 		{`"stopping_strings":["a"]`, "stopping_strings"}, {`"stop":"b","stop_sequences":["a"]`, "stop_sequences"}, {`"rep_pen":1.2`, "rep_pen"}, {`"sampler_seed":1`, "sampler_seed"},
 		{`"repetition_penalty_range":1024,"frequency_penalty":1`, "repetition_penalty_range"}, {`"repetition_context_size":20,"repetition_penalty":1.1`, "repetition_context_size"}, {`"rep_pen_range":"all"`, "rep_pen_range"},
 		{`"custom_logit_processor":"x"`, "custom_logit_processor"}, {`"t_max_predict_ms":100`, "t_max_predict_ms"}, {`"separate_reasoning":false`, "separate_reasoning"}, {`"reasoning_format":"none"`, "reasoning_format"}, {`"add_bos_token":false`, "add_bos_token"},
-		{`"return_token_ids":true`, "return_token_ids"}, {`"logit_bias":[[1,2]]`, "logit_bias"}, {`"guided_json":{}`, "guided_json"}, {`"structural_tag":{}`, "structural_tag"}, {`"do_sample":false`, "do_sample"}, {`"dry_base":1e400`, "dry_base"},
+		{`"return_token_ids":true`, "return_token_ids"}, {`"logit_bias":[[1,2]]`, "logit_bias"}, {`"guided_whitespace_pattern":" "`, "guided_whitespace_pattern"}, {`"structural_tag":{}`, "structural_tag"}, {`"do_sample":false`, "do_sample"}, {`"dry_base":1e400`, "dry_base"},
 	}
 	for _, route := range routes {
 		decodeWith := func(fields string) error { return decode(route.dialect, `{`+route.least+`,`+fields+`}`).err }

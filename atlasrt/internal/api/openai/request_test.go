@@ -136,9 +136,9 @@ func TestChatRefuses(t *testing.T) {
 			{body(`,"chat_template_kwargs":{"messages":[]}`), "chat_template_kwargs", unsupported}, {body(`,"chat_template_kwargs":{"thinking":1}`), "chat_template_kwargs.thinking", valid},
 		}},
 		{"what is not honoured", []refusal{
-			{body(`,"response_format":{"type":"json_object"}`), "response_format", unsupported}, {body(`,"modalities":["text","audio"]`), "modalities", unsupported},
+			{body(`,"modalities":["text","audio"]`), "modalities", unsupported},
 			{body(`,"audio":{}`), "audio", unsupported},
-			{body(`,"suffix":"x"`), "suffix", unsupported}, {body(`,"guided_json":{}`), "guided_json", unsupported}, {body(`,"bad_words":["x"]`), "bad_words", unsupported},
+			{body(`,"suffix":"x"`), "suffix", unsupported}, {body(`,"bad_words":["x"]`), "bad_words", unsupported},
 		}},
 		{"T045 tensors", []refusal{
 			{body(`,"prompt_embeds":"AA=="`), "prompt_embeds", unsupported}, {body(`,"image_embeds":[]`), "image_embeds", unsupported}, {body(`,"input_embeds":[[0.5]]`), "input_embeds", unsupported},
@@ -220,7 +220,7 @@ func TestT026TextRequests(t *testing.T) {
 		{`"prompt":""`, "prompt", ""}, {`"prompt":[]`, "prompt", ""}, {`"prompt":[[]]`, "prompt", ""}, {`"prompt":[""]`, "prompt", ""},
 		{`"prompt":null`, "prompt", ""}, {`"suffix":""`, "prompt", ""}, {`"prompt":[1,"a"]`, "prompt", ""}, {`"prompt":[1000]`, "prompt", ""}, {`"prompt":[true]`, "prompt", ""},
 		{`"prompt":"x","logprobs":6`, "logprobs", ""}, {`"prompt":"x","max_tokens":-1`, "max_tokens", ""}, {`"prompt":"x","suffix":"y"`, "suffix", ""},
-		{`"prompt":"x","think":true`, "think", ""}, {`"prompt":"x","thinking_budget":9`, "thinking_budget", ""}, {`"prompt":"x","response_format":{"type":"json_object"}`, "response_format", ""},
+		{`"prompt":"x","think":true`, "think", ""}, {`"prompt":"x","thinking_budget":9`, "thinking_budget", ""}, {`"prompt":"x","response_format":{"type":"odd"}`, "response_format.type", ""},
 		{`"prompt":"x","n":3,"best_of":20`, "best_of", ""}, {`"prompt":"x","stream":true,"echo":true,"logprobs":1,"n":2`, "n", ""},
 		{`"prompt":[` + strings.Repeat(`"a",`, 128) + `"a"]`, "prompt", ""},
 	}

@@ -32,7 +32,6 @@ func (Text) Decode(body []byte, limits api.Limits) (*api.Request, error) {
 		f.Fail(api.Unsupported("n", "n must be 1 in a stream with echo and logprobs."))
 	}
 	f.Refuse("suffix", api.IsText(""))
-	f.format()
 	for _, name := range budgets {
 		f.Refuse(name, api.IsNumber(-1))
 	}

@@ -87,12 +87,3 @@ func TestT085TemplateVariables(t *testing.T) {
 	}
 	refusedAs(t, body(`,"chat_template":"x"`), "chat_template", api.KindUnsupported) // T084
 }
-
-// Only a grammar could hold an answer to a format.
-func TestResponseFormat(t *testing.T) {
-	for _, format := range []string{`{"type":"json_object"}`, `{"type":"json_schema","json_schema":{"name":"n","schema":{}}}`, `{"type":"odd"}`} {
-		refusedAs(t, body(`,"response_format":`+format), "response_format", api.KindUnsupported)
-	}
-	refusedAs(t, body(`,"response_format":{}`), "response_format.type", api.KindInvalid)
-	refusedAs(t, body(`,"response_format":"json"`), "response_format", api.KindInvalid)
-}

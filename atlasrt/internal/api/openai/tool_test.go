@@ -34,7 +34,7 @@ func TestT040Tools(t *testing.T) {
 		{function(``), "tools[0].function.name", api.KindInvalid}, {function(`"name":""`), "tools[0].function.name", api.KindInvalid}, {function(`"name":"a b"`), "tools[0].function.name", api.KindInvalid},
 		{function(`"name":"` + strings.Repeat("n", 129) + `"`), "tools[0].function.name", api.KindInvalid}, {function(`"name":7`), "tools[0].function.name", api.KindInvalid},
 		{function(`"name":"f","description":7`), "tools[0].function.description", api.KindInvalid}, {function(`"name":"f","parameters":"x"`), "tools[0].function.parameters", api.KindInvalid},
-		{function(`"name":"f","strict":true`), "tools[0].function.strict", api.KindUnsupported}, {function(`"name":"f","strict":1`), "tools[0].function.strict", api.KindInvalid},
+		{function(`"name":"f","strict":1`), "tools[0].function.strict", api.KindInvalid},
 		{function(`"name":"f","description":"` + strings.Repeat("d", 1<<20) + `"`), "tools[0].function.name", api.KindInvalid},
 		{body(`,"tools":[{"type":"function","function":{"name":"f"}},{"type":"function","function":{"name":"f"}}]`), "tools[1].function.name", api.KindInvalid},
 		{body(`,"functions":[{}]`), "functions[0].name", api.KindInvalid}, {body(`,"functions":[7]`), "functions[0]", api.KindInvalid}, {body(`,"functions":{}`), "functions", api.KindInvalid},
@@ -56,17 +56,16 @@ func TestT041ToolChoice(t *testing.T) {
 		text, field string
 		kind        api.Kind
 	}{
-		{`,"tool_choice":"required"`, "tool_choice", api.KindInvalid}, {twoTools + `,"tool_choice":"required"`, "tool_choice", api.KindUnsupported},
+		{`,"tool_choice":"required"`, "tool_choice", api.KindInvalid},
 		{`,"tool_choice":` + f, "tool_choice.function.name", api.KindInvalid}, {twoTools + `,"tool_choice":` + none, "tool_choice.function.name", api.KindInvalid},
-		{twoTools + `,"tool_choice":` + f, "tool_choice", api.KindUnsupported}, {twoTools + `,"tool_choice":{"type":"function"}`, "tool_choice.function", api.KindInvalid},
-		{twoTools + `,"tool_choice":{"type":"custom","custom":{"name":"f"}}`, "tool_choice", api.KindUnsupported},
+		{twoTools + `,"tool_choice":{"type":"function"}`, "tool_choice.function", api.KindInvalid},
+		{twoTools + `,"tool_choice":{"type":"custom","custom":{"name":"f"}}`, "tool_choice", api.KindInvalid},
 		{twoTools + `,"tool_choice":"f"`, "tool_choice", api.KindInvalid}, {twoTools + `,"tool_choice":7`, "tool_choice", api.KindInvalid}, {twoTools + `,"tool_choice":{}`, "tool_choice", api.KindInvalid},
 		{twoTools + `,"tool_choice":{"type":"allowed_tools"}`, "tool_choice.allowed_tools", api.KindInvalid},
 		{twoTools + `,"tool_choice":{"type":"allowed_tools","allowed_tools":{"mode":"auto","tools":[]}}`, "tool_choice.allowed_tools.tools", api.KindInvalid},
 		{twoTools + `,"tool_choice":{"type":"allowed_tools","allowed_tools":{"mode":"auto","tools":[` + none + `]}}`, "tool_choice.allowed_tools.tools[0].function.name", api.KindInvalid},
-		{twoTools + `,"tool_choice":{"type":"allowed_tools","allowed_tools":{"mode":"required","tools":[` + f + `]}}`, "tool_choice.allowed_tools.mode", api.KindUnsupported},
 		{twoTools + `,"tool_choice":{"type":"allowed_tools","allowed_tools":{"mode":"all","tools":[` + f + `]}}`, "tool_choice.allowed_tools.mode", api.KindInvalid},
-		{`,"functions":[{"name":"f"}],"function_call":{"name":"f"}`, "function_call", api.KindUnsupported}, {`,"functions":[{"name":"f"}],"function_call":{"name":"h"}`, "function_call.name", api.KindInvalid},
+		{`,"functions":[{"name":"f"}],"function_call":{"name":"h"}`, "function_call.name", api.KindInvalid},
 	}
 	for _, c := range refusals {
 		refusedAs(t, body(c.text), c.field, c.kind)
@@ -75,6 +74,9 @@ func TestT041ToolChoice(t *testing.T) {
 		text, tools string
 		one, older  bool
 	}{
+		{twoTools + `,"tool_choice":"required"`, "[f g] required", false, false}, {twoTools + `,"tool_choice":{"type":"required"},"parallel_tool_calls":false`, "[f g] required", true, false},
+		{twoTools + `,"tool_choice":` + f, "[f g] f", false, false}, {twoTools + `,"tool_choice":{"type":"allowed_tools","allowed_tools":{"mode":"required","tools":[` + f + `]}}`, "[f] required", false, false},
+		{`,"functions":[{"name":"f"}],"function_call":{"name":"f"}`, "[f] f", true, true}, {`,"tools":[{"type":"function","function":{"name":"f","strict":true}}]`, "[f strictly]", false, false},
 		{``, "[]", false, false}, {`,"tools":[],"tool_choice":"none","parallel_tool_calls":true`, "[]", false, false}, {`,"tool_choice":"auto"`, "[]", false, false},
 		{twoTools, "[f g]", false, false}, {twoTools + `,"tool_choice":"auto","parallel_tool_calls":true`, "[f g]", false, false}, {twoTools + `,"tool_choice":{"type":"auto"}`, "[f g]", false, false},
 		{twoTools + `,"tool_choice":"none"`, "[]", false, false}, {twoTools + `,"parallel_tool_calls":false`, "[f g]", true, false},
@@ -90,10 +92,19 @@ func TestT041ToolChoice(t *testing.T) {
 		}
 		names := []string{}
 		for _, tool := range r.Chat.Tools {
-			names = append(names, tool.Name)
+			if names = append(names, tool.Name); tool.Strict {
+				names = append(names, "strictly")
+			}
 		}
-		if fmt.Sprint(names) != c.tools || r.Options.OneCall != c.one || r.FunctionCall != c.older || r.Unknown != 0 {
-			t.Errorf("%s:\n got %v, one call %v, older %v, %d unknown\nwant %+v", c.text, names, r.Options.OneCall, r.FunctionCall, r.Unknown, c)
+		got := fmt.Sprint(names)
+		if r.Options.Calls.Required {
+			got += " required"
+		}
+		if name := r.Options.Calls.Name; name != "" {
+			got += " " + name
+		}
+		if got != c.tools || r.Options.Calls.Single != c.one || r.Options.OneCall != c.one || r.FunctionCall != c.older || r.Unknown != 0 {
+			t.Errorf("%s:\n got %v, one call %v, older %v, %d unknown\nwant %+v", c.text, got, r.Options.OneCall, r.FunctionCall, r.Unknown, c)
 		}
 	}
 }

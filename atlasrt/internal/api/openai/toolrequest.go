@@ -4,11 +4,12 @@ import (
 	"github.com/atlas-inference/atlas/atlasrt/internal/api"
 	"github.com/atlas-inference/atlas/atlasrt/internal/chat"
 	"github.com/atlas-inference/atlas/atlasrt/internal/jsontree"
+	"github.com/atlas-inference/atlas/atlasrt/internal/parse"
 )
 
 // tools reads what the model may call: all that the request declares, but for what its choice leaves out. Those are not shown to
-// the model either.
-func (f fields) tools(limits api.Limits) []chat.Tool {
+// the model either. Where one tool must be called the model sees all.
+func (f fields) tools(limits api.Limits) ([]chat.Tool, parse.Choice) {
 	tools := api.NewTools(limits)
 	for _, tool := range f.Objects("tools", f.List("tools")) {
 		kind := "function"
@@ -30,9 +31,10 @@ func (f fields) tools(limits api.Limits) []chat.Tool {
 		definition.Set("function", function.Source())
 		declare(function, tools, definition)
 	}
-	f.choose("tool_choice", tools)
-	f.choose("function_call", tools)
-	return tools.List
+	choice := parse.Choice{Single: f.oneCall()}
+	f.choose("tool_choice", tools, &choice)
+	f.choose("function_call", tools, &choice)
+	return tools.List, choice
 }
 
 // older tells whether the client knows only functions, which came before tools.
@@ -53,41 +55,38 @@ func declare(f *api.Fields, tools *api.Tools, definition *jsontree.Object) {
 	if d := f.Dict("parameters"); d != nil {
 		t.Parameters = d
 	}
-	strict := false
-	if f.Bool("strict", &strict); strict {
-		f.Fail(api.NeedsGrammar(f.Path("strict"), f.Path("strict")+" of true"))
-	}
+	f.Bool("strict", &t.Strict)
 	tools.Add(f, "name", t)
 }
 
 // choose reads a choice among tools, and keeps those that the model may call.
-func (f fields) choose(field string, tools *api.Tools) {
+func (f fields) choose(field string, tools *api.Tools, to *parse.Choice) {
 	switch choice := f.Take(field).(type) {
 	case nil:
 	case jsontree.String:
-		f.word(field, string(choice), tools)
+		f.word(field, string(choice), tools, to)
 	case *jsontree.Object:
 		o := f.Inner(choice, field)
 		if field == "function_call" {
-			f.one(field, o, tools)
+			to.Name = Known(o, tools)
 			return
 		}
 		kind := ""
-		switch o.Text("type", &kind); kind {
-		case "function", "custom":
-			if function := o.Object(kind); function != nil {
-				f.one(field, function, tools)
-			} else {
+		o.Text("type", &kind)
+		inner := o
+		if kind == "function" || kind == "allowed_tools" {
+			if inner = o.Object(kind); inner == nil {
 				o.Invalid(kind, "is required")
+				return
 			}
+		}
+		switch kind {
+		case "function":
+			to.Name = Known(inner, tools)
 		case "allowed_tools":
-			if allowed := o.Object(kind); allowed != nil {
-				Allowed(allowed, tools)
-			} else {
-				o.Invalid(kind, "is required")
-			}
+			to.Required = Allowed(inner, tools)
 		default:
-			f.word(field, kind, tools)
+			f.word(field, kind, tools, to)
 		}
 	default:
 		f.WrongKind(field, "a string or an object", choice)
@@ -95,7 +94,7 @@ func (f fields) choose(field string, tools *api.Tools) {
 }
 
 // word reads a choice that names no tool.
-func (f fields) word(field, kind string, tools *api.Tools) {
+func (f fields) word(field, kind string, tools *api.Tools, to *parse.Choice) {
 	switch {
 	case kind == "auto":
 	case kind == "none":
@@ -105,14 +104,8 @@ func (f fields) word(field, kind string, tools *api.Tools) {
 	case len(tools.List) == 0:
 		f.Invalid(field, "is required, but there are no tools to call")
 	default:
-		f.Fail(api.NeedsGrammar(f.Path(field), f.Path(field)+" of required"))
+		to.Required = true
 	}
-}
-
-// one refuses a choice of one function: whether the model would call it is up to the model.
-func (f fields) one(field string, function *api.Fields, tools *api.Tools) {
-	Known(function, tools)
-	f.Fail(api.NeedsGrammar(f.Path(field), f.Path(field)+" of one function"))
 }
 
 // Known reads the name of a function that must be among tools.
@@ -124,12 +117,11 @@ func Known(f *api.Fields, tools *api.Tools) string {
 	return name
 }
 
-// Allowed reads which tools are left of those that there are, in the form of either API. Tools that are no functions are left out.
-func Allowed(f *api.Fields, tools *api.Tools) {
+// Allowed reads which tools are left of those that there are, in the form of either API, and whether one must be called. Tools that are no
+// functions are left out.
+func Allowed(f *api.Fields, tools *api.Tools) (required bool) {
 	mode := "auto"
-	if f.Enum("mode", &mode, "auto", "required"); mode == "required" {
-		f.Fail(api.NeedsGrammar(f.Path("mode"), f.Path("mode")+" of required"))
-	}
+	f.Enum("mode", &mode, "auto", "required")
 	items := f.List("tools")
 	if len(items) == 0 {
 		f.Invalid("tools", "must name at least one tool")
@@ -146,4 +138,5 @@ func Allowed(f *api.Fields, tools *api.Tools) {
 		names[Known(tool, tools)] = true
 	}
 	tools.Keep(names)
+	return mode == "required"
 }

@@ -32,7 +32,7 @@ func DecodeTokenize(body []byte, limits api.Limits) (*TokenizeRequest, error) {
 	_, conversation := f.Peek("messages")
 	switch {
 	case conversation:
-		r.Chat = f.conversation(limits)
+		r.Chat, _ = f.conversation(limits)
 	case f.Text("content", &r.Text):
 		r.Special = false
 	case !f.Text("prompt", &r.Text):

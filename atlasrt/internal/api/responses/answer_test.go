@@ -138,9 +138,9 @@ func read(t *testing.T, stream string) (events []wire) {
 	return events
 }
 
-// grammar holds a stream against the order of the API, and gives the response of its last event. Deltas add up to what is done, and that
+// inOrder holds a stream against the order of the API, and gives the response of its last event. Deltas add up to what is done, and that
 // to the items and to the whole.
-func grammar(t *testing.T, stream string) *wireResponse {
+func inOrder(t *testing.T, stream string) *wireResponse {
 	t.Helper()
 	events := read(t, stream)
 	for i, e := range events {
@@ -289,7 +289,7 @@ func TestT070Streams(t *testing.T) {
 			b = stream.Fail(b, e)
 			whole.Fail(nil, e)
 		}
-		response := grammar(t, string(b))
+		response := inOrder(t, string(b))
 		counts[response.Status]++
 		if string(stream.Body()) != string(whole.Body()) || !strings.Contains(string(b), `"response":`+string(whole.Body())+"}\n\n") {
 			t.Fatalf("try %d: the stream ends with %s, the whole answer is %s", try, b, whole.Body())

@@ -6,7 +6,7 @@ import (
 )
 
 // echo is what an answer repeats of its request: fields of a JSON object, without its braces.
-func echo(f *api.Fields, tools jsontree.Array, effort, sum, verbosity string) []byte {
+func echo(f *api.Fields, tools jsontree.Array, effort, sum string, text *jsontree.Object) []byte {
 	null := jsontree.Null{}
 	o := jsontree.NewObject()
 	for _, field := range []struct {
@@ -35,10 +35,6 @@ func echo(f *api.Fields, tools jsontree.Array, effort, sum, verbosity string) []
 		reasoning.Set("summary", jsontree.String(sum))
 	}
 	o.Set("reasoning", reasoning)
-	kind, text := jsontree.NewObject(), jsontree.NewObject()
-	kind.Set("type", jsontree.String("text"))
-	text.Set("format", kind)
-	text.Set("verbosity", jsontree.String(verbosity))
 	o.Set("text", text)
 	o.Set("tools", tools)
 	b := jsontree.Append(nil, o)

@@ -54,7 +54,7 @@ func Decode(body []byte, limits api.Limits) (*Request, error) {
 	r.sampling(f)
 	tools := r.tools(f, limits)
 	sum := r.thinking(f)
-	verbosity := format(f)
+	text := r.text(f)
 	r.delivery(f)
 	metadata(f)
 	unhonoured(f)
@@ -62,7 +62,7 @@ func Decode(body []byte, limits api.Limits) (*Request, error) {
 	if err := f.Failure(); err != nil {
 		return nil, err
 	}
-	r.Echo = echo(f, tools, r.Chat.Thinking.Effort, sum, verbosity)
+	r.Echo = echo(f, tools, r.Chat.Thinking.Effort, sum, text)
 	return r, nil
 }
 
@@ -129,23 +129,6 @@ func (r *Request) thinking(f *api.Fields) (sum string) {
 	}
 	t.Ignore("context", "mode")
 	return sum
-}
-
-// format reads the form of the text. How verbose it should be is no question to the models here.
-func format(f *api.Fields) (verbosity string) {
-	verbosity = "medium"
-	t := f.Object("text")
-	if t == nil {
-		return verbosity
-	}
-	t.Enum("verbosity", &verbosity, "low", "medium", "high")
-	if inner := t.Object("format"); inner != nil {
-		kind := "text"
-		if inner.Enum("type", &kind, "text", "json_object", "json_schema"); kind != "text" {
-			inner.Fail(api.NeedsGrammar("text.format", "The format "+kind))
-		}
-	}
-	return verbosity
 }
 
 // delivery reads how the answer comes to the client, and what becomes of it.

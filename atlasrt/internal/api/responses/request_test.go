@@ -4,11 +4,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 	"strings"
 	"testing"
 
 	"github.com/atlas-inference/atlas/atlasrt/internal/api"
 	"github.com/atlas-inference/atlas/atlasrt/internal/chat"
+	"github.com/atlas-inference/atlas/atlasrt/internal/grammar"
+	"github.com/atlas-inference/atlas/atlasrt/internal/parse"
 	"github.com/atlas-inference/atlas/atlasrt/internal/store"
 )
 
@@ -128,11 +131,14 @@ func TestRefusals(t *testing.T) {
 		{hi(`"context_management":[{"type":"compaction"}]`), "context_management", unsupported}, {hi(`"messages":[{}]`), "messages", unsupported}, {hi(`"max_tokens":1`), "max_tokens", unsupported}, {hi(`"stop":"x"`), "stop", unsupported}, {hi(`"n":2`), "n", unsupported},
 		{hi(`"metadata":{"k":1}`), "metadata", valid}, {hi(`"metadata":[]`), "metadata", valid}, {hi(`"user":1`), "user", valid},
 		{hi(`"reasoning":{"effort":"huge"}`), "reasoning.effort", valid}, {hi(`"reasoning":1`), "reasoning", valid}, {hi(`"reasoning":{"max_tokens":-1}`), "reasoning.max_tokens", valid},
-		{hi(`"text":{"format":{"type":"json_object"}}`), "text.format", unsupported}, {hi(`"text":{"format":{"type":"json_schema","name":"n","schema":{}}}`), "text.format", unsupported}, {hi(`"text":{"format":{"type":"x"}}`), "text.format.type", valid}, {hi(`"text":{"verbosity":"x"}`), "text.verbosity", valid},
+		{hi(`"text":{"format":{"type":"json_schema","name":"n"}}`), "text.format.schema", valid}, {hi(`"text":{"format":{"type":"json_schema","name":"n","schema":true}}`), "text.format.schema", valid}, {hi(`"text":{"format":{"type":"json_schema","schema":{}}}`), "text.format.name", valid},
+		{hi(`"text":{"format":{"type":"json_schema","name":"a b","schema":{}}}`), "text.format.name", valid}, {hi(`"text":{"format":{"type":"json_schema","name":"n","schema":{},"strict":1}}`), "text.format.strict", valid}, {hi(`"text":{"format":{"type":"json_schema","name":"n","schema":{},"description":1}}`), "text.format.description", valid}, {hi(`"text":{"format":"json"}`), "text.format", valid},
+		{hi(`"text":{"format":{"type":"x"}}`), "text.format.type", valid}, {hi(`"text":{"verbosity":"x"}`), "text.verbosity", valid},
 		{hi(`"tools":{}`), "tools", valid}, {hi(`"tools":[1]`), "tools[0]", valid}, {hi(`"tools":[{}]`), "tools[0].type", valid}, {hi(`"tools":[{"type":"function"}]`), "tools[0].name", valid}, {hi(`"tools":[{"type":"function","name":"a b"}]`), "tools[0].name", valid},
-		{hi(`"tools":[` + tool + `,` + tool + `]`), "tools[1].name", valid}, {hi(`"tools":[{"type":"function","name":"f","strict":true}]`), "tools[0].strict", unsupported}, {hi(`"tools":[{"type":"function","name":"f","parameters":"x"}]`), "tools[0].parameters", valid},
-		{hi(`"tool_choice":"required"`), "tool_choice", unsupported}, {hi(`"tool_choice":"f"`), "tool_choice", valid}, {hi(`"tool_choice":{}`), "tool_choice.type", valid}, {hi(`"tool_choice":{"type":"function","name":"f"}`), "tool_choice.name", valid}, {hi(`"tools":[` + tool + `],"tool_choice":{"type":"function","name":"f"}`), "tool_choice", unsupported}, {hi(`"tool_choice":1`), "tool_choice", valid},
-		{hi(`"tools":[` + tool + `],"tool_choice":{"type":"allowed_tools","mode":"required","tools":[` + tool + `]}`), "tool_choice.mode", unsupported},
+		{hi(`"tools":[` + tool + `,` + tool + `]`), "tools[1].name", valid}, {hi(`"tools":[{"type":"function","name":"f","strict":1}]`), "tools[0].strict", valid}, {hi(`"tools":[{"type":"function","name":"f","parameters":"x"}]`), "tools[0].parameters", valid},
+		{hi(`"tool_choice":"required"`), "tool_choice", valid}, {hi(`"tools":[{"type":"web_search"}],"tool_choice":"required"`), "tool_choice", valid}, {hi(`"tools":[` + tool + `],"tool_choice":{"type":"function"}`), "tool_choice.name", valid}, {hi(`"tool_choice":{"type":"web_search_preview"}`), "tool_choice.type", unsupported},
+		{hi(`"tools":[` + tool + `],"tool_choice":{"type":"allowed_tools","mode":"required","tools":[{"type":"web_search"}]}`), "tool_choice", valid}, {hi(`"tools":[` + tool + `],"tool_choice":{"type":"allowed_tools","mode":"must","tools":[` + tool + `]}`), "tool_choice.mode", valid},
+		{hi(`"tool_choice":"f"`), "tool_choice", valid}, {hi(`"tool_choice":{}`), "tool_choice.type", valid}, {hi(`"tool_choice":{"type":"function","name":"f"}`), "tool_choice.name", valid}, {hi(`"tool_choice":1`), "tool_choice", valid},
 		{hi(`"tools":[` + tool + `],"tool_choice":{"type":"allowed_tools","mode":"auto","tools":[{"type":"function","name":"g"}]}`), "tool_choice.tools[0].name", valid},
 	}
 	for _, c := range cases {
@@ -154,17 +160,20 @@ func TestRefusals(t *testing.T) {
 
 // Tools that the model may call, and those that are left out (T071).
 func TestT071Tools(t *testing.T) {
-	const f, g = `{"type":"function","name":"f","description":"d","parameters":{"type":"object"},"strict":false}`, `{"type":"function","name":"g","strict":null}`
+	const f, g, h = `{"type":"function","name":"f","description":"d","parameters":{"type":"object"},"strict":false}`, `{"type":"function","name":"g","strict":null}`, `{"type":"function","name":"h","strict":true}`
 	cases := []struct {
 		fields, names string
 		skipped       int
-		one           bool
+		calls         parse.Choice
 	}{
-		{`"tools":[` + f + `,{"type":"web_search"},{"type":"namespace","name":"n","tools":[` + f + `]},{"type":"mcp","server_label":"s"},{"type":"image_generation"},{"type":"custom","name":"c","format":{"type":"grammar"}},{"type":"local_shell"},{"type":"new"},` + g + `]`, "f g", 7, false},
-		{`"tools":[` + f + `],"parallel_tool_calls":false,"tool_choice":"auto"`, "f", 0, true},
-		{`"tools":[` + f + `],"tool_choice":"none","parallel_tool_calls":true`, "", 0, false},
-		{`"tools":[` + f + `,` + g + `],"tool_choice":{"type":"allowed_tools","tools":[{"type":"function","name":"g"},{"type":"web_search"}]}`, "g", 0, false},
-		{`"tools":null`, "", 0, false},
+		{`"tools":[` + f + `,{"type":"web_search"},{"type":"namespace","name":"n","tools":[` + f + `]},{"type":"mcp","server_label":"s"},{"type":"image_generation"},{"type":"custom","name":"c","format":{"type":"grammar"}},{"type":"local_shell"},{"type":"new"},` + g + `]`, "f g", 7, parse.Choice{}},
+		{`"tools":[` + f + `],"parallel_tool_calls":false,"tool_choice":"auto"`, "f", 0, parse.Choice{Single: true}},
+		{`"tools":[` + f + `],"tool_choice":"none","parallel_tool_calls":true`, "", 0, parse.Choice{}},
+		{`"tools":[` + f + `,` + g + `],"tool_choice":{"type":"allowed_tools","tools":[{"type":"function","name":"g"},{"type":"web_search"}]}`, "g", 0, parse.Choice{}},
+		{`"tools":[` + f + `,` + h + `],"tool_choice":"required"`, "f h!", 0, parse.Choice{Required: true}},
+		{`"tools":[` + f + `,` + h + `],"tool_choice":{"type":"function","name":"h"}`, "f h!", 0, parse.Choice{Name: "h"}},
+		{`"tools":[` + f + `,` + h + `],"tool_choice":{"type":"allowed_tools","mode":"required","tools":[{"type":"function","name":"h"}]},"parallel_tool_calls":false`, "h!", 0, parse.Choice{Required: true, Single: true}},
+		{`"tools":null`, "", 0, parse.Choice{}},
 	}
 	for _, c := range cases {
 		r, err := decode(`{"input":"hi",` + c.fields + `}`)
@@ -174,10 +183,41 @@ func TestT071Tools(t *testing.T) {
 		}
 		var names []string
 		for _, tool := range r.Chat.Tools {
+			if tool.Strict {
+				tool.Name += "!"
+			}
 			names = append(names, tool.Name)
 		}
-		if got := strings.Join(names, " "); got != c.names || r.Skipped != c.skipped || r.Options.OneCall != c.one {
-			t.Errorf("%s: got %q, %d left out, one call %v, want %+v", c.fields, got, r.Skipped, r.Options.OneCall, c)
+		if got := strings.Join(names, " "); got != c.names || r.Skipped != c.skipped || r.Options.Calls != c.calls || r.Options.OneCall != c.calls.Single {
+			t.Errorf("%s: got %q, %d left out, calls %+v, one call %v, want %+v", c.fields, got, r.Skipped, r.Options.Calls, r.Options.OneCall, c)
+		}
+	}
+}
+
+// Forms of the text: what answers must be, and what they repeat of it (T076).
+func TestT076Format(t *testing.T) {
+	const schema = `{"type": "object", "properties": {"b": {"const": 1.50}, "a": {}}}`
+	cases := []struct {
+		format string
+		form   *grammar.Spec
+		echo   string
+	}{
+		{`{"type":"text"}`, nil, `{"type": "text"}`}, {`{}`, nil, `{"type": "text"}`}, {`null`, nil, `{"type": "text"}`},
+		{`{"type":"json_object"}`, &grammar.Spec{Kind: grammar.Schema, Name: "text.format", Text: `{"type":"object"}`}, `{"type": "json_object"}`},
+		{`{"type":"json_schema","name":"n-1","schema":` + schema + `}`, &grammar.Spec{Kind: grammar.Schema, Name: "text.format.schema", Text: schema, Loose: true}, `{"type": "json_schema", "name": "n-1", "strict": false, "schema": ` + schema + `}`},
+		{`{"type":"json_schema","name":"n","description":"d","strict":true,"schema":` + schema + `}`, &grammar.Spec{Kind: grammar.Schema, Name: "text.format.schema", Text: schema}, `{"type": "json_schema", "name": "n", "description": "d", "strict": true, "schema": ` + schema + `}`},
+	}
+	for _, c := range cases {
+		r, err := decode(`{"input":"hi","text":{"format":` + c.format + `}}`)
+		if err != nil {
+			t.Errorf("%s: %v", c.format, err)
+			continue
+		}
+		if !reflect.DeepEqual(r.Options.Form, c.form) {
+			t.Errorf("%s: the form is %+v, want %+v", c.format, r.Options.Form, c.form)
+		}
+		if want := `"text": {"format": ` + c.echo + `, "verbosity": "medium"}`; !strings.Contains(string(r.Echo), want) {
+			t.Errorf("%s: the answer repeats %s, want %s", c.format, r.Echo, want)
 		}
 	}
 }
@@ -257,6 +297,7 @@ func FuzzDecode(f *testing.F) {
 		"", "null", `{"input":"x"}`, `{"input":[{"role":"user","content":[{"type":"input_text","text":"a"}]},{"type":"reasoning","summary":[]},{"type":"function_call","call_id":"c","name":"f","arguments":"{"},{"type":"function_call_output","call_id":"c","output":"x"},{"id":"r"}]}`,
 		`{"input":[],"instructions":"i","tools":[{"type":"function","name":"f","parameters":{}},{"type":"mcp"}],"tool_choice":{"type":"allowed_tools","mode":"auto","tools":[]},"include":["a"],"top_logprobs":3}`,
 		`{"input":[{"type":"custom_tool_call","call_id":"c","name":"f","input":"\u0000"},{"type":"item_reference","id":"k"}],"metadata":{"a":"b"},"text":{"format":{"type":"text"}},"reasoning":{"effort":"low"},"stream":true,"temperature":1e-400}`,
+		`{"input":"x","text":{"format":{"type":"json_schema","name":"n","schema":{"type":"object"},"strict":true}},"tools":[{"type":"function","name":"f","strict":true}],"tool_choice":"required"}`,
 	} {
 		f.Add([]byte(seed))
 	}

@@ -5,6 +5,7 @@ import (
 	"github.com/atlas-inference/atlas/atlasrt/internal/api/openai"
 	"github.com/atlas-inference/atlas/atlasrt/internal/chat"
 	"github.com/atlas-inference/atlas/atlasrt/internal/jsontree"
+	"github.com/atlas-inference/atlas/atlasrt/internal/parse"
 )
 
 // tools reads the functions that the model may call, and gives them as answers repeat them. Tools of all other types are run by OpenAI or
@@ -21,7 +22,8 @@ func (r *Request) tools(f *api.Fields, limits api.Limits) jsontree.Array {
 	parallel := true
 	f.Bool("parallel_tool_calls", &parallel)
 	r.Options.OneCall = !parallel
-	choose(f, gathered)
+	r.Options.Calls = choose(f, gathered)
+	r.Options.Calls.Single = !parallel
 	r.Chat.Tools = gathered.List
 	return shown
 }
@@ -29,7 +31,6 @@ func (r *Request) tools(f *api.Fields, limits api.Limits) jsontree.Array {
 // function reads a tool, and gives it as answers repeat it.
 func function(t *api.Fields, to *api.Tools) *jsontree.Object {
 	var tool chat.Tool
-	strict := false
 	t.Text("name", &tool.Name)
 	t.Text("description", &tool.Description)
 	o := jsontree.NewObject()
@@ -41,16 +42,14 @@ func function(t *api.Fields, to *api.Tools) *jsontree.Object {
 		tool.Parameters = d
 		o.Set("parameters", d)
 	}
-	o.Set("strict", jsontree.Bool(false))
-	if t.Bool("strict", &strict); strict {
-		t.Fail(api.NeedsGrammar(t.Path("strict"), "A strict function"))
-	}
+	t.Bool("strict", &tool.Strict)
+	o.Set("strict", jsontree.Bool(tool.Strict))
 	to.Add(t, "name", tool)
 	return o
 }
 
-// choose reads tool_choice, and keeps the tools that the model gets to see.
-func choose(f *api.Fields, tools *api.Tools) {
+// choose reads which calls an answer has, and keeps the tools that the model gets to see.
+func choose(f *api.Fields, tools *api.Tools) (calls parse.Choice) {
 	switch v := f.Take("tool_choice").(type) {
 	case nil:
 	case jsontree.String:
@@ -59,22 +58,25 @@ func choose(f *api.Fields, tools *api.Tools) {
 		case "none":
 			tools.Keep(nil)
 		case "required":
-			f.Fail(api.NeedsGrammar("tool_choice", "A required call"))
+			calls.Required = true
 		default:
 			f.Invalid("tool_choice", "must be none, auto, required or an object")
 		}
 	case *jsontree.Object:
 		c := f.Inner(v, "tool_choice")
-		switch c.Required("type") {
+		switch kind := c.Required("type"); kind {
 		case "allowed_tools":
-			openai.Allowed(c, tools)
+			calls.Required = openai.Allowed(c, tools)
 		case "function":
-			openai.Known(c, tools)
-			fallthrough
+			calls.Name = openai.Known(c, tools)
 		default:
-			c.Fail(api.NeedsGrammar("tool_choice", "The call of a certain tool"))
+			c.Fail(api.Unsupported(c.Path("type"), "%s is %q; this server calls tools of type function only, so that it must be function or allowed_tools.", c.Path("type"), api.Clip(kind, 40)))
 		}
 	default:
 		f.WrongKind("tool_choice", "a string or an object", v)
 	}
+	if calls.Required && len(tools.List) == 0 {
+		f.Invalid("tool_choice", "asks for a call, but there is no function to call")
+	}
+	return calls
 }
