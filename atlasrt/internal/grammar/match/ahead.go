@@ -8,11 +8,14 @@ func (s State) Only() (token int32, ok bool) {
 	if s.node == nil || s.node.accepts {
 		return 0, false
 	}
-	m, err := s.machine.mask(s.node)
-	if err != nil || m.many != nil || len(m.few) != 1 {
+	near, far, err := s.machine.masks(s.node)
+	switch {
+	case err != nil || near.many != nil || len(near.few)+len(far) != 1:
 		return 0, false
+	case len(far) == 1:
+		return far[0], true
 	}
-	return m.few[0], true
+	return near.few[0], true
 }
 
 // Forced is the bytes that must come, at most limit of them.

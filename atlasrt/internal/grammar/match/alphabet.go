@@ -28,6 +28,9 @@ const (
 	numAlphabets
 )
 
+// tailAlphabets are those that tokens are ordered for by what is behind their characters.
+var tailAlphabets = [...]int{textAlphabet, stringAlphabet, visibleAlphabet, wordAlphabet}
+
 var alphabets = makeAlphabets()
 
 func makeAlphabets() (all [numAlphabets]alphabet) {
@@ -69,6 +72,23 @@ func (a *alphabet) has(text []byte) bool {
 		}
 	}
 	return true
+}
+
+// prefix is how many bytes of a text are whole characters of the alphabet, from the first on.
+func (a *alphabet) prefix(text []byte) int {
+	whole, at := 0, atStart
+	for i, b := range text {
+		if b < 0x80 && !a.ascii[b] || b >= 0x80 && !a.more {
+			break
+		}
+		if at = shape(at, b); at == noShape {
+			break
+		}
+		if at == atStart {
+			whole = i + 1
+		}
+	}
+	return whole
 }
 
 // character is one character of an alphabet.

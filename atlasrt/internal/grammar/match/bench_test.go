@@ -111,3 +111,22 @@ func BenchmarkVocabulary(b *testing.B) {
 		NewVocabulary(tokens, tok.IsSpecial)
 	}
 }
+
+// BenchmarkMask makes one mask again and again, of states that are known.
+func BenchmarkMask(b *testing.B) {
+	v, _ := realVocabulary(b, "qwen3")
+	mask := make([]uint32, v.Words())
+	for _, text := range []string{`{"a":`, `{"a":"b`, `{"a`, `{"a":12`, `{"a":t`} {
+		b.Run(text, func(b *testing.B) {
+			s, _ := jsonMachine(b, v, Limits{}).Start().NextBytes([]byte(text))
+			for b.Loop() {
+				s.node.near.Store(nil)
+				s.node.far.Store(nil)
+				s.node.shorten(s.machine.work()).near.Store(nil)
+				if err := s.Mask(mask); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

@@ -14,7 +14,7 @@ type lexer struct {
 	open    []open
 	classes *regex.Classes // of bytes that do the same
 	next    []*reading     // by class; nil: not made yet
-	short   *lexer         // the same but for counts that no token reaches; nil: not made yet
+	short   *lexer         // the same for near tokens; nil: not made yet
 }
 
 // open is a terminal that may go on.
@@ -120,14 +120,14 @@ func (t *tables) read(l *lexer, b byte, w *work) *reading {
 	return made
 }
 
-// shorten is a lexer that does the same with texts of up to reach bytes, and whose counts are as small as may be.
-func (t *tables) shorten(l *lexer, reach int) *lexer {
+// shorten is a lexer that does the same with texts of up to nearBytes, and whose counts are as small as may be.
+func (t *tables) shorten(l *lexer) *lexer {
 	if l.short != nil {
 		return l.short
 	}
 	short := make([]open, len(l.open))
 	for at, o := range l.open {
-		short[at] = open{o.terminal, t.regexes.Shorten(o.rest, reach)}
+		short[at] = open{o.terminal, t.regexes.Shorten(o.rest, nearBytes)}
 	}
 	l.short = t.lexer(short)
 	return l.short

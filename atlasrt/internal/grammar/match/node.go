@@ -18,7 +18,8 @@ type node struct {
 	next    []atomic.Pointer[node]
 	moved   atomic.Pointer[node] // the same in later tables; nil: not made yet
 	short   atomic.Pointer[node] // the same for every token; nil: not made yet
-	mask    atomic.Pointer[mask]
+	near    atomic.Pointer[mask]
+	far     atomic.Pointer[[]int32]
 	runs    [2]atomic.Uint64 // of each alphabet, 8 bits: one more than the run, or 0
 }
 
@@ -120,8 +121,8 @@ func (n *node) make(class uint8, b byte, w *work) *node {
 	return next
 }
 
-// shorten is a node that does the same with texts of up to reach bytes, and that many nodes share: their masks are the same.
-func (n *node) shorten(reach int, w *work) *node {
+// shorten is a node that does the same with texts of up to nearBytes. Many nodes share it.
+func (n *node) shorten(w *work) *node {
 	if short := n.short.Load(); short != nil {
 		return short
 	}
@@ -133,7 +134,7 @@ func (n *node) shorten(reach int, w *work) *node {
 		if !w.spend(len(p.lexer.open)) {
 			return nil
 		}
-		at[i].lexer = t.shorten(p.lexer, reach)
+		at[i].lexer = t.shorten(p.lexer)
 	}
 	short := t.node(at, n.accepts, w)
 	if short != nil {

@@ -29,10 +29,10 @@ func (n *node) run(alphabet int, w *work) int {
 
 func (n *node) findRun(alphabet int, w *work) int {
 	run := n.tables.run(n.at, alphabet)
-	if run == endless || !w.spend(len(n.at)) {
+	if run > 0 || !w.spend(len(n.at)) {
 		return run
 	}
-	return max(run, n.nearRun(alphabet, w))
+	return n.nearRun(alphabet, w)
 }
 
 // run is the run that the expressions tell.
@@ -116,4 +116,14 @@ func (n *node) afterRune(alphabet int, w *work) ([]*node, bool) {
 		}
 	}
 	return after, true
+}
+
+// stays reports whether the node does the same behind every character of an alphabet, as far as near tokens go.
+func (n *node) stays(alphabet int, w *work) bool {
+	short := n.shorten(w)
+	if short == nil {
+		return false
+	}
+	after, ok := n.afterRune(alphabet, w)
+	return ok && !slices.ContainsFunc(after, func(next *node) bool { return next.shorten(w) != short })
 }

@@ -1,6 +1,6 @@
 package match
 
-// trie has tokens by their bytes. The children of a node follow each other, and so do the tokens of all that is below it.
+// trie has tokens by texts. The children of a node follow each other, and so do the tokens of all that is below it.
 type trie struct {
 	nodes  []branch
 	tokens []int32
@@ -20,11 +20,11 @@ type branch struct {
 // manyRunes is a number of characters that is as good as any larger one.
 const manyRunes = 254
 
-// newTrie makes a trie of tokens in order of their bytes. Their first bytes, prefix of them, are left out.
-func newTrie(v *Vocabulary, tokens []int32, prefix int) *trie {
+// newTrie makes a trie of tokens in order of their texts.
+func newTrie(tokens []int32, text func(token int32) []byte) *trie {
 	t := &trie{tokens: tokens, nodes: make([]branch, 1, 2*len(tokens)+1)}
 	t.nodes[0].end = uint32(len(tokens))
-	t.grow(v, 0, prefix)
+	t.grow(text, 0, 0)
 	root := t.nodes[0]
 	for at := root.children; at < root.children+uint32(root.count); at++ {
 		t.root[t.nodes[at].byte] = at
@@ -33,16 +33,16 @@ func newTrie(v *Vocabulary, tokens []int32, prefix int) *trie {
 }
 
 // grow adds what is below a node whose tokens share their first depth bytes.
-func (t *trie) grow(v *Vocabulary, at uint32, depth int) {
+func (t *trie) grow(text func(token int32) []byte, at uint32, depth int) {
 	from, end := t.nodes[at].tokens, t.nodes[at].end
-	for from < end && len(v.text(t.tokens[from])) == depth {
+	for from < end && len(text(t.tokens[from])) == depth {
 		from++
 	}
 	first := len(t.nodes)
 	for from < end {
-		b := v.text(t.tokens[from])[depth]
+		b := text(t.tokens[from])[depth]
 		to := from + 1
-		for to < end && v.text(t.tokens[to])[depth] == b {
+		for to < end && text(t.tokens[to])[depth] == b {
 			to++
 		}
 		t.nodes = append(t.nodes, branch{byte: b, tokens: from, end: to})
@@ -52,7 +52,7 @@ func (t *trie) grow(v *Vocabulary, at uint32, depth int) {
 	t.nodes[at].children, t.nodes[at].count = uint32(first), uint16(count)
 	runes := uint8(0)
 	for child := first; child < first+count; child++ {
-		t.grow(v, uint32(child), depth+1)
+		t.grow(text, uint32(child), depth+1)
 		n := &t.nodes[child]
 		if beginsRune(n.byte) && n.runes < manyRunes {
 			n.runes++
@@ -60,6 +60,24 @@ func (t *trie) grow(v *Vocabulary, at uint32, depth int) {
 		runes = max(runes, n.runes)
 	}
 	t.nodes[at].runes = runes
+}
+
+// below are the tokens of a node and all below it.
+func (t *trie) below(at uint32) []int32 { return t.tokens[t.nodes[at].tokens:t.nodes[at].end] }
+
+// here are the tokens that end at a node.
+func (t *trie) here(at uint32) []int32 {
+	b := &t.nodes[at]
+	if b.count == 0 {
+		return t.tokens[b.tokens:b.end]
+	}
+	return t.tokens[b.tokens:t.nodes[b.children].tokens]
+}
+
+// children are the first child of a node and the node behind its last one.
+func (t *trie) children(at uint32) (first, end uint32) {
+	b := &t.nodes[at]
+	return b.children, b.children + uint32(b.count)
 }
 
 // beginsRune reports whether a byte is the first of a character.

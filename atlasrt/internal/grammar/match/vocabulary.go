@@ -10,26 +10,38 @@ import (
 type Vocabulary struct {
 	texts    []byte
 	ends     []int // of each token's text
+	near     *trie // of tokens that are not far
 	groups   [2][numAlphabets]group
-	reach    int // bytes of the longest token
-	painters *sync.Pool
+	tails    [numAlphabets]*tails
+	far      [numAlphabets]*trie // tokens of more than nearBytes, by the last alphabet that has all their characters
+	painters sync.Pool
 	controls map[string]bool // texts of control tokens
 }
 
-// group is tokens of one alphabet, which no later alphabet has. Words that begin with a blank are grouped by what is behind it.
+// nearBytes is how long tokens are that count as near. There are few others. What is behind so many bytes does not matter to near ones, so that many states
+// allow the same of them.
+const nearBytes = 32
+
+// group is near tokens of one alphabet, which no later alphabet has. Words that begin with a blank are grouped by what is behind it.
 type group struct {
 	*trie
-	// short are masks of all tokens of this alphabet, those of later ones as well, that have at most so many characters; whole is all.
+	// short are masks of all near tokens of this alphabet, those of later ones as well, that have at most so many characters; whole is of all.
 	short [shortRunes + 1][]uint32
 	whole []uint32
-	runes int // of the longest token in whole, at most manyRunes
+	runes int // of the longest token in whole
 }
 
 // shortRunes is how long tokens are of which there are masks by length.
 const shortRunes = 16
 
-// What tokens begin with, by number.
+// What the tokens of groups begin with, by number.
 var leads = [2]string{"", " "}
+
+// tails are near tokens by what is behind the characters of an alphabet that they begin with. whole is the mask of those that have nothing there.
+type tails struct {
+	*trie
+	whole []uint32
+}
 
 // Bytes around the text of a control token, as package parse has them.
 const (
@@ -41,12 +53,9 @@ const (
 // bytes may never come.
 func NewVocabulary(tokens [][]byte, control func(id int32) bool) *Vocabulary {
 	v := &Vocabulary{controls: map[string]bool{}}
-	v.painters = newPainters(v)
-	var order []int32
+	v.painters.New = func() any { return newPainter(v) }
+	var near, far []int32
 	for id, text := range tokens {
-		if len(text) > 0 {
-			order = append(order, int32(id))
-		}
 		if len(text) > 0 && control(int32(id)) {
 			v.controls[string(text)] = true
 			v.texts = append(v.texts, controlBegin)
@@ -56,70 +65,23 @@ func NewVocabulary(tokens [][]byte, control func(id int32) bool) *Vocabulary {
 			v.texts = append(v.texts, text...)
 		}
 		v.ends = append(v.ends, len(v.texts))
-		v.reach = max(v.reach, len(v.text(int32(id))))
-	}
-	slices.SortFunc(order, func(a, b int32) int { return bytes.Compare(v.text(a), v.text(b)) })
-	var groups [2][numAlphabets][]int32
-	for _, id := range order {
-		text := v.text(id)
-		lead, alphabet := 0, alphabetOf(text)
-		if alphabet == printAlphabet && len(text) > 1 && text[0] == ' ' {
-			if rest := alphabetOf(text[1:]); rest > printAlphabet {
-				lead, alphabet = 1, rest
-			}
+		switch n := len(v.text(int32(id))); {
+		case n > nearBytes:
+			far = append(far, int32(id))
+		case n > 0:
+			near = append(near, int32(id))
 		}
-		groups[lead][alphabet] = append(groups[lead][alphabet], id)
 	}
-	for lead := range groups {
-		for alphabet := numAlphabets - 1; alphabet >= 0; alphabet-- {
-			g := &v.groups[lead][alphabet]
-			g.trie = newTrie(v, groups[lead][alphabet], len(leads[lead]))
-			if alphabet != bytesAlphabet {
-				v.count(g, lead, alphabet)
-			}
-		}
+	byText := func(a, b int32) int { return bytes.Compare(v.text(a), v.text(b)) }
+	slices.SortFunc(near, byText)
+	slices.SortFunc(far, byText)
+	v.near = newTrie(near, v.text)
+	v.groupFar(far)
+	v.group(near)
+	for _, alphabet := range tailAlphabets {
+		v.tails[alphabet] = v.newTails(near, alphabet)
 	}
 	return v
-}
-
-// count makes the masks of a group. Those of the later alphabets are made.
-func (v *Vocabulary) count(g *group, lead, alphabet int) {
-	if len(g.tokens) == 0 && alphabet+1 < numAlphabets {
-		later := v.groups[lead][alphabet+1]
-		g.short, g.whole, g.runes = later.short, later.whole, later.runes
-		return
-	}
-	add := func(to *[]uint32, most int) {
-		*to = make([]uint32, v.Words())
-		if alphabet+1 < numAlphabets {
-			later := &v.groups[lead][alphabet+1]
-			if most > shortRunes {
-				copy(*to, later.whole)
-			} else {
-				copy(*to, later.short[most])
-			}
-		}
-	}
-	for most := range g.short {
-		add(&g.short[most], most)
-	}
-	add(&g.whole, manyRunes)
-	if alphabet+1 < numAlphabets {
-		g.runes = v.groups[lead][alphabet+1].runes
-	}
-	for _, id := range g.tokens {
-		runes := 0
-		for _, b := range v.text(id)[len(leads[lead]):] {
-			if beginsRune(b) {
-				runes++
-			}
-		}
-		for most := runes; most <= shortRunes; most++ {
-			g.short[most][id/32] |= 1 << (id % 32)
-		}
-		g.whole[id/32] |= 1 << (id % 32)
-		g.runes = min(max(g.runes, runes), manyRunes)
-	}
 }
 
 // Tokens is how many tokens there are.
@@ -138,4 +100,96 @@ func (v *Vocabulary) text(token int32) []byte {
 		from = v.ends[token-1]
 	}
 	return v.texts[from:v.ends[token]]
+}
+
+func (v *Vocabulary) groupFar(order []int32) {
+	var groups [numAlphabets][]int32
+	for _, id := range order {
+		alphabet := alphabetOf(v.text(id))
+		groups[alphabet] = append(groups[alphabet], id)
+	}
+	for alphabet, tokens := range groups {
+		v.far[alphabet] = newTrie(tokens, v.text)
+	}
+}
+
+// group makes the groups of near tokens, which are in order.
+func (v *Vocabulary) group(order []int32) {
+	var groups [2][numAlphabets][]int32
+	for _, id := range order {
+		text := v.text(id)
+		lead, alphabet := 0, alphabetOf(text)
+		if alphabet == printAlphabet && len(text) > 1 && text[0] == ' ' {
+			if rest := alphabetOf(text[1:]); rest > printAlphabet {
+				lead, alphabet = 1, rest
+			}
+		}
+		groups[lead][alphabet] = append(groups[lead][alphabet], id)
+	}
+	for lead := range groups {
+		text := func(token int32) []byte { return v.text(token)[len(leads[lead]):] }
+		for alphabet := numAlphabets - 1; alphabet >= 0; alphabet-- {
+			g := &v.groups[lead][alphabet]
+			g.trie = newTrie(groups[lead][alphabet], text)
+			if alphabet != bytesAlphabet {
+				later := &group{}
+				if alphabet+1 < numAlphabets {
+					later = &v.groups[lead][alphabet+1]
+				}
+				v.count(g, later, text)
+			}
+		}
+	}
+}
+
+// count makes the masks of a group, which have those of the later alphabet.
+func (v *Vocabulary) count(g, later *group, text func(token int32) []byte) {
+	if len(g.tokens) == 0 && later.whole != nil {
+		g.short, g.whole, g.runes = later.short, later.whole, later.runes
+		return
+	}
+	begin := func(mask []uint32) []uint32 {
+		if mask == nil {
+			return make([]uint32, v.Words())
+		}
+		return slices.Clone(mask)
+	}
+	for most := range g.short {
+		g.short[most] = begin(later.short[most])
+	}
+	g.whole, g.runes = begin(later.whole), later.runes
+	for _, id := range g.tokens {
+		runes := 0
+		for _, b := range text(id) {
+			if beginsRune(b) {
+				runes++
+			}
+		}
+		for most := runes; most <= shortRunes; most++ {
+			g.short[most][id/32] |= 1 << (id % 32)
+		}
+		g.whole[id/32] |= 1 << (id % 32)
+		g.runes = max(g.runes, runes)
+	}
+}
+
+// newTails makes the tails of an alphabet.
+func (v *Vocabulary) newTails(near []int32, alphabet int) *tails {
+	t := &tails{whole: make([]uint32, v.Words())}
+	cut := make(map[int32]int, len(near)/4)
+	var tokens []int32
+	for _, id := range near {
+		text := v.text(id)
+		n := alphabets[alphabet].prefix(text)
+		if n == len(text) {
+			t.whole[id/32] |= 1 << (id % 32)
+			continue
+		}
+		cut[id] = n
+		tokens = append(tokens, id)
+	}
+	text := func(token int32) []byte { return v.text(token)[cut[token]:] }
+	slices.SortFunc(tokens, func(a, b int32) int { return bytes.Compare(text(a), text(b)) })
+	t.trie = newTrie(tokens, text)
+	return t
 }

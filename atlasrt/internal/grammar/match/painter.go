@@ -1,0 +1,314 @@
+package match
+
+import "slices"
+
+// painter makes masks of near tokens and lists of far ones. Between two of them it is clear.
+type painter struct {
+	vocabulary *Vocabulary
+	work       *work
+	bits       []uint32
+	few        []int32 // that are set in bits, while they are few
+	many       bool    // they are not
+	live       []live
+}
+
+// live is a byte that may come, and the node behind it.
+type live struct {
+	byte byte
+	node *node
+}
+
+// Numbers by which a way to make a mask is chosen.
+const (
+	manyLive   = 10 // bytes that may come, from which on runs of characters are looked for
+	manyTokens = 16 // tokens of a branch, from which on it is asked whether all may come
+)
+
+func newPainter(v *Vocabulary) *painter {
+	return &painter{vocabulary: v, bits: make([]uint32, v.Words()), few: make([]int32, 0, max(v.Words()/4, 16))}
+}
+
+// clear makes the painter ready for another mask.
+func (p *painter) clear() {
+	if p.many {
+		clear(p.bits)
+	}
+	for _, id := range p.few {
+		p.bits[id/32] = 0
+	}
+	p.few, p.many = p.few[:0], false
+}
+
+// near is the mask of the near tokens of a node. Nodes that differ in what is far away share it. It is nil where the work is over its limits.
+func (p *painter) near(n *node) *mask {
+	short := n.shorten(p.work)
+	if short == nil {
+		return nil
+	}
+	made := short.near.Load()
+	if made == nil {
+		p.paint(n)
+		if p.work.err != nil {
+			return nil
+		}
+		made = &mask{few: slices.Clone(p.few)}
+		if p.many {
+			made.few, made.many = nil, slices.Clone(p.bits)
+		}
+		p.clear()
+		short.near.Store(made)
+		n.tables.note(64 + 4*(len(made.few)+len(made.many)))
+	}
+	n.near.Store(made)
+	return made
+}
+
+// paint adds the near tokens of a node.
+func (p *painter) paint(n *node) {
+	if !p.look(n) {
+		return
+	}
+	if len(p.live) >= manyLive && (p.stays(n) || p.resembles(n)) {
+		return
+	}
+	p.lead(n, 0)
+	if behind := n.step(' ', p.work); behind != nil && behind != n.tables.dead && p.look(behind) {
+		p.lead(behind, 1)
+	}
+}
+
+// look finds the bytes that may come at a node. It is false where there are none.
+func (p *painter) look(n *node) bool {
+	p.live = p.live[:0]
+	if len(n.at) == 0 {
+		return false
+	}
+	for b := range 256 {
+		next := n.step(byte(b), p.work)
+		if next == nil {
+			return false
+		}
+		if next != n.tables.dead {
+			p.live = append(p.live, live{byte(b), next})
+		}
+	}
+	return len(p.live) > 0
+}
+
+// stays adds the tokens of a node that does the same behind every character of an alphabet. It is false where there is no such alphabet.
+// All tokens of the alphabet may come then; the others may where their tails may.
+func (p *painter) stays(n *node) bool {
+	for _, alphabet := range tailAlphabets {
+		if n.stays(alphabet, p.work) {
+			t := p.vocabulary.tails[alphabet]
+			p.add(t.whole)
+			for _, l := range p.live {
+				if at := t.root[l.byte]; at != 0 {
+					p.branch(t.trie, bytesAlphabet, at, l.node, 0)
+				}
+			}
+			return true
+		}
+	}
+	return false
+}
+
+// resembles adds the tokens of a node that most characters lead to one that stays, as in a key that must be none of some names: all but a few branches
+// are as they are there. It is false where it is another node.
+func (p *painter) resembles(n *node) bool {
+	var like *node
+	same := 0
+	for _, l := range p.live {
+		if l.byte >= 0x80 {
+			break
+		}
+		switch {
+		case same == 0:
+			like, same = l.node, 1
+		case l.node == like:
+			same++
+		default:
+			same--
+		}
+	}
+	if same == 0 || like == n || !slices.ContainsFunc(tailAlphabets[:], func(a int) bool { return like.stays(a, p.work) }) {
+		return false
+	}
+	other := p.vocabulary.painters.Get().(*painter)
+	other.work = p.work
+	base := other.near(like)
+	other.clear()
+	p.vocabulary.painters.Put(other)
+	if base == nil || base.many == nil {
+		return false
+	}
+	p.add(base.many)
+	first, end := p.vocabulary.near.children(0)
+	for at := first; at < end && p.work.err == nil; at++ {
+		p.differ(at, n, like)
+	}
+	return true
+}
+
+// differ corrects a branch in which the tokens are those of like, so that they become those of n: before the branch's byte.
+func (p *painter) differ(at uint32, n, like *node) {
+	t := p.vocabulary.near
+	if !p.work.spend(1) {
+		return
+	}
+	b := t.nodes[at].byte
+	n, like = n.step(b, p.work), like.step(b, p.work)
+	if n == nil || like == nil || n == like {
+		return
+	}
+	switch dead := n.tables.dead; {
+	case n == dead:
+		p.remove(t.below(at))
+		return
+	case like == dead:
+		p.branch(t, bytesAlphabet, at, n, 0)
+		return
+	}
+	if s, l := n.shorten(p.work), like.shorten(p.work); s == nil || l == nil || s == l {
+		return
+	}
+	first, end := t.children(at)
+	for child := first; child < end; child++ {
+		p.differ(child, n, like)
+	}
+}
+
+// lead adds the tokens that have a lead, behind which n is. p.live is of n.
+func (p *painter) lead(n *node, lead int) {
+	groups := &p.vocabulary.groups[lead]
+	run := 0
+	for alphabet := range groups {
+		g := &groups[alphabet]
+		if alphabet != bytesAlphabet && len(p.live) >= manyLive {
+			longer := n.run(alphabet, p.work)
+			if longer >= g.runes {
+				p.add(g.whole)
+				return
+			}
+			if longer = min(longer, shortRunes); longer > run {
+				run = longer
+				p.add(g.short[run])
+			}
+		}
+		for _, l := range p.live {
+			if at := g.root[l.byte]; at != 0 {
+				p.branch(g.trie, alphabet, at, l.node, run)
+			}
+		}
+		if p.work.err != nil {
+			return
+		}
+	}
+}
+
+// branch adds the tokens of a branch whose first byte leads to n. Those that have at most run characters from this byte on are there.
+func (p *painter) branch(t *trie, alphabet int, at uint32, n *node, run int) {
+	b := &t.nodes[at]
+	if int(b.runes) <= run && run > 0 {
+		return
+	}
+	below := int(b.runes)
+	if beginsRune(b.byte) {
+		run, below = max(run-1, 0), below-1
+	}
+	if run == 0 && b.end-b.tokens >= manyTokens && alphabet != bytesAlphabet && n.run(alphabet, p.work) >= below {
+		p.tokens(t.below(at))
+		return
+	}
+	p.tokens(t.here(at))
+	if !p.work.spend(int(b.count)) {
+		return
+	}
+	dead := n.tables.dead
+	first, end := t.children(at)
+	for child := first; child < end; child++ {
+		next := n.step(t.nodes[child].byte, p.work)
+		if next == nil {
+			return
+		}
+		if next != dead {
+			p.branch(t, alphabet, child, next, run)
+		}
+	}
+}
+
+// far is the far tokens of a node. It is nil where the work is over its limits.
+func (p *painter) far(n *node) *[]int32 {
+	p.look(n)
+	for alphabet, t := range p.vocabulary.far {
+		run := 0
+		if alphabet != bytesAlphabet && len(p.live) >= manyLive && len(t.tokens) > 0 {
+			run = n.run(alphabet, p.work)
+		}
+		for _, l := range p.live {
+			if at := t.root[l.byte]; at != 0 {
+				p.reach(t, at, l.node, run)
+			}
+		}
+	}
+	if p.work.err != nil {
+		return nil
+	}
+	far := slices.Clone(p.few)
+	p.clear()
+	n.far.Store(&far)
+	n.tables.note(32 + 4*len(far))
+	return &far
+}
+
+// reach adds the far tokens of a branch whose first byte leads to n. Those that have at most run characters from this byte on may come.
+func (p *painter) reach(t *trie, at uint32, n *node, run int) {
+	b := &t.nodes[at]
+	if run > 0 && int(b.runes) <= run {
+		p.few = append(p.few, t.below(at)...)
+		return
+	}
+	if beginsRune(b.byte) {
+		run = max(run-1, 0)
+	}
+	p.few = append(p.few, t.here(at)...)
+	first, end := t.children(at)
+	for child := first; child < end && p.work.spend(1); child++ {
+		if next := n.step(t.nodes[child].byte, p.work); next != nil && next != n.tables.dead {
+			p.reach(t, child, next, run)
+		}
+	}
+}
+
+// add adds the tokens of a mask.
+func (p *painter) add(tokens []uint32) {
+	if !p.many && len(p.few) == 0 {
+		copy(p.bits, tokens)
+	} else {
+		for at, word := range tokens {
+			p.bits[at] |= word
+		}
+	}
+	p.many = true
+}
+
+// tokens adds some tokens.
+func (p *painter) tokens(tokens []int32) {
+	for _, id := range tokens {
+		p.bits[id/32] |= 1 << (id % 32)
+	}
+	if !p.many {
+		if len(p.few)+len(tokens) > cap(p.few) {
+			p.many = true
+		} else {
+			p.few = append(p.few, tokens...)
+		}
+	}
+}
+
+// remove takes some tokens out, where there are many.
+func (p *painter) remove(tokens []int32) {
+	for _, id := range tokens {
+		p.bits[id/32] &^= 1 << (id % 32)
+	}
+}
