@@ -19,7 +19,9 @@ func repeated(n int, part func(i int) string) string {
 
 // Rows T076 to T080: malformed, hostile and unbounded schemas are served or refused within bounds of work and memory.
 func TestHostileSchemas(t *testing.T) {
-	nested := func(n int, open, close string) string { return strings.Repeat(open, n) + "{}" + strings.Repeat(close, n) }
+	nested := func(n int, open, close string) string {
+		return strings.Repeat(open, n) + "{}" + strings.Repeat(close, n)
+	}
 	cases := []struct {
 		name, schema, want string // of the error; "": it is served
 	}{
@@ -56,7 +58,9 @@ func TestHostileSchemas(t *testing.T) {
 		{"number", `{"minimum":1e999999999}`, `"minimum"`},
 		{"small number", `{"const":1e-999999999}`, `"const"`},
 		{"nested counts", `{"type":"string","pattern":"((a{1,100000}){1,100000}){1,100000}"}`, "?"},
-		{"10,000 alternatives", `{"anyOf":[` + repeated(10_000, func(i int) string { return fmt.Sprintf(`{"properties":{"p%d":{"type":"string"}},"required":["p%d"]}`, i, i) }) + `]}`, ""},
+		{"10,000 alternatives", `{"anyOf":[` + repeated(10_000, func(i int) string {
+			return fmt.Sprintf(`{"properties":{"p%d":{"type":"string"}},"required":["p%d"]}`, i, i)
+		}) + `]}`, ""},
 		{"10,000 exclusive alternatives", `{"oneOf":[` + repeated(10_000, func(i int) string { return fmt.Sprintf(`{"properties":{"p%d":{"type":"string"}}}`, i) }) + `]}`, "more work than is granted"},
 		{"10,000 exclusive constants", `{"oneOf":[` + repeated(10_000, func(i int) string { return fmt.Sprintf(`{"const":"c%d"}`, i) }) + `]}`, ""},
 		{"100,000 values", `{"enum":[` + repeated(100_000, func(i int) string { return strconv.Quote("value" + strconv.Itoa(i)) }) + `]}`, ""},

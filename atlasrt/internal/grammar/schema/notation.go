@@ -5,23 +5,26 @@ import (
 	"unicode/utf8"
 
 	"github.com/atlas-inference/atlas/atlasrt/internal/grammar/regex"
+	"github.com/atlas-inference/atlas/atlasrt/internal/grammar/rules"
 	"github.com/atlas-inference/atlas/atlasrt/internal/jsontree"
 )
 
 // style is how a notation writes values.
 type style struct {
+	null, no, yes           regex.Ref
 	openObject, closeObject regex.Ref
 	openArray, closeArray   regex.Ref
 	first                   regex.Ref // before the first member or item
 	comma, colon            regex.Ref
-	sorted                  bool // properties come by name
-	spell                   *speller
-	freeText                regex.Ref // within the quotes of a string that is not bound
+	sorted                  bool      // properties come by name
 	quote, quoteEnd         regex.Ref // around strings
+	free                    regex.Ref // within the quotes of a string that is not bound
+	within                  regex.Ref // that what is within quotes must match as well
+	spell                   *speller  // of strings
 	key                     func(name string) regex.Ref
-	freeKey                 regex.Ref                 // of a property that has no name in the schema
-	keys                    func(regex.Ref) regex.Ref // those of some names
-	keySpell                *speller                  // spells names; nil: as strings
+	freeKey                 regex.Ref                                                         // of any property
+	keys                    func(names regex.Ref) regex.Ref                                   // those of some names, as strings
+	member                  func(before, key regex.Ref, name string, value node) rules.Symbol // nil: key, colon and value. name is "" where the schema has none
 }
 
 // mostBlanks bounds white space in a row.
@@ -42,15 +45,19 @@ func jsonStyle(s *regex.Set, n Notation) *style {
 	free := s.Repeat(freeCharacter(s), 0, unbounded)
 	quoted := func(r regex.Ref) regex.Ref { return s.Concat(quote, r, quote) }
 	return &style{
+		null: s.Literal("null"), no: s.Literal("false"), yes: s.Literal("true"),
 		openObject: s.Literal("{"), closeObject: s.Concat(space, s.Literal("}")),
 		openArray: s.Literal("["), closeArray: s.Concat(space, s.Literal("]")),
 		first: space, comma: s.Concat(space, s.Literal(","), behind), colon: s.Concat(space, s.Literal(":"), behind),
-		spell: jsonSpeller(s), freeText: free, quote: quote, quoteEnd: quote,
+		quote: quote, quoteEnd: quote, free: free, within: anything(s), spell: jsonSpeller(s),
 		key:     func(name string) regex.Ref { return s.Literal(string(jsontree.AppendString(nil, name))) },
 		freeKey: quoted(free),
 		keys:    quoted,
 	}
 }
+
+// anything is every text of bytes.
+func anything(s *regex.Set) regex.Ref { return s.Not(regex.Nothing) }
 
 func jsonSpeller(s *regex.Set) *speller {
 	return &speller{

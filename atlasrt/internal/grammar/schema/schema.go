@@ -35,6 +35,14 @@ type Options struct {
 	Limits   Limits
 }
 
+// mark spells a mark.
+func (o *Options) mark(text string) string {
+	if o.Mark == nil {
+		return text
+	}
+	return o.Mark(text)
+}
+
 // Limits bound what a schema takes. Zero fields have defaults.
 type Limits struct {
 	Depth   int // nesting of the schema's text; default 256

@@ -8,7 +8,7 @@ import (
 // writer writes nodes in a style.
 type writer struct {
 	*compiler
-	style
+	*style
 	symbols map[node]rules.Symbol
 	queue   []node // whose rules are declared and not yet defined
 }
@@ -19,8 +19,13 @@ func (c *compiler) write(n node, options Options) rules.Symbol {
 	var start rules.Symbol
 	switch options.Notation {
 	case "", Compact, Spaced, Flexible:
-		w.style = *jsonStyle(c.rules.Regexes, options.Notation)
+		w.style = jsonStyle(c.rules.Regexes, options.Notation)
 		start = w.value(n)
+	case Gemma:
+		w.style = gemmaStyle(c.rules.Regexes, options.mark)
+		start = w.value(n)
+	case QwenXML, MiniMax:
+		start = w.parameters(n, options)
 	default:
 		c.at = c.document.root
 		c.invalid("there is no notation " + quote(string(options.Notation)))
@@ -90,13 +95,13 @@ func (w *writer) scalars(v *set) regex.Ref {
 	s := w.rules.Regexes
 	forms := make([]regex.Ref, 0, 5)
 	if v.null {
-		forms = append(forms, s.Literal("null"))
+		forms = append(forms, w.null)
 	}
 	if v.no {
-		forms = append(forms, s.Literal("false"))
+		forms = append(forms, w.no)
 	}
 	if v.yes {
-		forms = append(forms, s.Literal("true"))
+		forms = append(forms, w.yes)
 	}
 	if !v.number.none() {
 		forms = append(forms, w.written(v.number))
@@ -110,9 +115,9 @@ func (w *writer) scalars(v *set) regex.Ref {
 // text is what stands between the quotes of a string.
 func (w *writer) text(t *texts) regex.Ref {
 	if t == anyText {
-		return w.freeText
+		return w.rules.Regexes.And(w.free, w.within)
 	}
-	return w.spelled(w.spell, t)
+	return w.rules.Regexes.And(w.spelled(w.spell, t), w.within)
 }
 
 func (w *writer) spelled(s *speller, t *texts) regex.Ref {

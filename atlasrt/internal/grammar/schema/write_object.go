@@ -2,7 +2,6 @@ package schema
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/atlas-inference/atlas/atlasrt/internal/grammar/regex"
 	"github.com/atlas-inference/atlas/atlasrt/internal/grammar/rules"
@@ -93,7 +92,7 @@ func (w *writer) members(o *object) rules.Symbol {
 		m.fields, loose = append(m.fields, loose...), nil
 	}
 	if w.sorted {
-		slices.SortStableFunc(m.fields, func(f, g field) int { return strings.Compare(strings.ToLower(f.name), strings.ToLower(g.name)) })
+		slices.SortStableFunc(m.fields, byName)
 	}
 	for i, f := range loose {
 		m.wanted = append(m.wanted, wanted{1 << i, func(before regex.Ref) rules.Symbol { return m.field(before, f) }})
@@ -155,17 +154,13 @@ func (m *body) keysOf(names *texts) regex.Ref {
 	if names == anyText {
 		return m.freeKey
 	}
-	spell := m.keySpell
-	if spell == nil {
-		spell = m.spell
-	}
-	return m.keys(m.spelled(spell, names))
+	return m.keys(m.rules.Regexes.And(m.spelled(m.spell, names), m.within))
 }
 
 func (m *body) region(before regex.Ref, forms []regionForm) rules.Symbol {
 	ways := make([]rules.Symbol, 0, len(forms))
 	for _, f := range forms {
-		ways = append(ways, m.member(before, f.keys, f.value))
+		ways = append(ways, m.entry(before, f.keys, "", f.value))
 	}
 	return m.rules.Either(ways...)
 }
@@ -181,10 +176,14 @@ func (m *body) other(before regex.Ref) rules.Symbol {
 }
 
 func (m *body) field(before regex.Ref, f field) rules.Symbol {
-	return m.member(before, m.key(f.name), f.value)
+	return m.entry(before, m.key(f.name), f.name, f.value)
 }
 
-func (m *body) member(before, key regex.Ref, value node) rules.Symbol {
+// entry is a member behind what stands before it.
+func (m *body) entry(before, key regex.Ref, name string, value node) rules.Symbol {
+	if m.member != nil {
+		return m.member(before, key, name, value)
+	}
 	b := m.rules
 	return b.Sequence(b.Match(b.Regexes.Concat(before, key, m.colon)), m.value(value))
 }
