@@ -2,7 +2,7 @@ package regex
 
 import "errors"
 
-// ErrBudget says that a question took more derivatives than the set's Budget.
+// ErrBudget says that a question took more steps than the set's Budget.
 var ErrBudget = errors.New("regular expressions are too large to compare: make them smaller, or their repetitions fewer")
 
 // fate is whether an expression matches any text.
@@ -19,49 +19,53 @@ func (s *Set) Alive(r Ref) (bool, error) {
 	if f := s.fateOf(r); f != unknown {
 		return f == alive, nil
 	}
-	search := search{met: map[Ref]bool{}}
-	search.add(r, -1)
-	budget := s.Budget
-	for at, more := search.next(); more; at, more = search.next() {
-		state := search.visits[at].state
-		for _, b := range s.classesOf(state).Members {
-			budget--
-			if budget < 0 {
-				return false, ErrBudget
+	q := search{set: s, met: map[Ref]bool{}}
+	q.add(r, -1)
+	limit := s.steps + s.Budget
+	for q.oldest < len(q.visits) {
+		if s.steps > limit {
+			return false, ErrBudget
+		}
+		at := q.oldest
+		if q.turn = !q.turn; q.turn && len(q.newest) > 0 {
+			at = q.newest[len(q.newest)-1]
+		}
+		d, more := q.derivative(at)
+		if !more {
+			continue
+		}
+		switch s.fateOf(d) {
+		case alive:
+			for ; at >= 0; at = q.visits[at].from {
+				s.fates[q.visits[at].state] = alive
 			}
-			d := s.Derive(state, b)
-			switch s.fateOf(d) {
-			case alive:
-				for ; at >= 0; at = search.visits[at].from {
-					s.fates[search.visits[at].state] = alive
-				}
-				return true, nil
-			case unknown:
-				search.add(d, at)
-			}
+			return true, nil
+		case unknown:
+			q.add(d, at)
 		}
 	}
-	for _, v := range search.visits {
+	for _, v := range q.visits {
 		s.fates[v.state] = dead
 	}
 	return false, nil
 }
 
-// search goes through the derivatives of an expression. It takes the newest and the oldest by turns: the newest lead to texts that are long,
-// past states that are many, and the oldest to those that are short.
+// search goes through the derivatives of an expression. It goes on with the newest and with the oldest by turns: the newest lead to texts
+// that are long, past states that are many, and the oldest to those that are short.
 type search struct {
+	set    *Set
 	visits []visit
 	met    map[Ref]bool
-	newest []int // visits that may be open
-	oldest int   // no visit before it is open
+	newest []int // visits that may have derivatives left
+	oldest int   // no visit before it has
 	turn   bool
 }
 
-// visit is an expression, and the visit that led to it.
+// visit is an expression, the visit that led to it, and how many of its classes of bytes were tried.
 type visit struct {
 	state Ref
 	from  int
-	done  bool
+	tried int
 }
 
 func (q *search) add(state Ref, from int) {
@@ -72,24 +76,21 @@ func (q *search) add(state Ref, from int) {
 	}
 }
 
-// next is a visit that was not given yet.
-func (q *search) next() (at int, more bool) {
-	q.turn = !q.turn
-	for q.turn && len(q.newest) > 0 {
-		at = q.newest[len(q.newest)-1]
-		q.newest = q.newest[:len(q.newest)-1]
-		if !q.visits[at].done {
-			q.visits[at].done = true
-			return at, true
-		}
+// derivative is the next one of a visit, the newest or the oldest.
+func (q *search) derivative(at int) (d Ref, more bool) {
+	v := &q.visits[at]
+	members := q.set.classesOf(v.state).Members
+	if v.tried < len(members) {
+		v.tried++
+		return q.set.Derive(v.state, members[v.tried-1]), true
 	}
-	for ; q.oldest < len(q.visits); q.oldest++ {
-		if !q.visits[q.oldest].done {
-			q.visits[q.oldest].done = true
-			return q.oldest, true
-		}
+	if at == q.oldest {
+		q.oldest++
 	}
-	return 0, false
+	if n := len(q.newest); n > 0 && q.newest[n-1] == at {
+		q.newest = q.newest[:n-1]
+	}
+	return Nothing, false
 }
 
 // fateOf is what is known at once.
@@ -110,12 +111,15 @@ func (s *Set) fateOf(r Ref) fate {
 
 // Covers reports whether every text of small is one of large.
 func (s *Set) Covers(large, small Ref) (bool, error) {
+	if s.holds(large, small) {
+		return true, nil
+	}
 	some, err := s.Alive(s.And(small, s.Not(large)))
-	return !some, err
+	return !some && err == nil, err
 }
 
 // Disjoint reports whether no text is one of both.
 func (s *Set) Disjoint(a, b Ref) (bool, error) {
 	some, err := s.Alive(s.And(a, b))
-	return !some, err
+	return !some && err == nil, err
 }

@@ -8,7 +8,7 @@ import (
 // Syntax says how Parse reads a pattern.
 type Syntax struct {
 	// Character spells one character of a class, which is sorted pairs of a first and a last without surrogates: as part of a JSON string,
-	// say. Each character must have a spelling of its own that is not the beginning of another's. Nil spells in UTF-8.
+	// say. A character may have several spellings; none may be another character's, or the beginning of one. Nil spells in UTF-8.
 	Character func(s *Set, class []rune) Ref
 
 	Anchored   bool // the pattern must match a whole text; otherwise some part of it

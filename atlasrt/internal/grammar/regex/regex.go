@@ -83,7 +83,7 @@ type row struct {
 
 // Set owns expressions. It is not for concurrent use.
 type Set struct {
-	// Budget is how many derivatives one question of Alive, Covers or Disjoint may take.
+	// Budget is how many Steps one question of Alive, Covers or Disjoint may take.
 	Budget int
 
 	nodes     []node
@@ -111,8 +111,8 @@ type Set struct {
 	bytes     int
 }
 
-// defaultBudget is enough for counts of some thousands beside a pattern.
-const defaultBudget = 1 << 18
+// defaultBudget is enough for counts of some ten thousands beside a pattern.
+const defaultBudget = 1 << 21
 
 // NewSet makes an empty set.
 func NewSet() *Set {

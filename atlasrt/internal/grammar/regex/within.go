@@ -96,14 +96,17 @@ func (p *proof) repeated(from []Ref, n node) (ends []Ref) {
 		ends = slices.Clone(from)
 	}
 	for i := int32(1); i <= n.hi; i++ {
-		if from = p.through(from, n.a); from == nil {
+		next := p.through(from, n.a)
+		if next == nil {
 			return nil
 		}
-		if i < n.lo {
-			continue
-		}
+		still := slices.Equal(from, next)
+		from = next
 		before := len(ends)
-		if ends = join(ends, from); len(ends) == before {
+		if i >= n.lo || still {
+			ends = join(ends, from)
+		}
+		if still || i >= n.lo && len(ends) == before {
 			break
 		}
 	}
@@ -221,9 +224,9 @@ func (s *Set) dropWider(terms []Ref) []Ref {
 	return terms
 }
 
-// holds reports whether every text of r can be told to be one of a star.
-func (s *Set) holds(star, r Ref) bool {
-	ends := s.prove(star, r)
+// holds reports whether every text of r can be told to be one of wide.
+func (s *Set) holds(wide, r Ref) bool {
+	ends := s.prove(wide, r)
 	for _, e := range ends {
 		if !s.Nullable(e) {
 			return false
