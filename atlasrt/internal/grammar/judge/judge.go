@@ -111,6 +111,7 @@ type Outcome struct {
 	Accepted bool           `json:"accepted"`           // whether it was
 	Bytes    int            `json:"bytes"`              // of its text
 	Stopped  int            `json:"stopped"`            // the byte where it was stopped; Bytes: it may not end there, or was accepted
+	Order    bool           `json:"order,omitempty"`    // it was stopped, and is accepted with its properties in another order
 	Error    string         `json:"error,omitempty"`    // a mask could not be made
 	Masks    []Microseconds `json:"masks_us,omitempty"` // of a valid instance: the mask before each token, and the one at the end
 	Text     string         `json:"-"`                  // of the instance
@@ -144,33 +145,37 @@ func (j *Judge) Try(c *Case) (*Verdict, error) {
 		v.Refused = refusal(err)
 		return v, nil
 	}
+	var compacted bytes.Buffer
+	if err := json.Compact(&compacted, c.Schema); err != nil {
+		return nil, fmt.Errorf("%s: %w", c.Name, err)
+	}
 	for i, test := range c.Tests {
-		text, err := j.write(test.Data)
+		value, err := jsontree.Decode(test.Data, jsontree.Limits{Depth: 1000, Nodes: mostLine})
 		if err != nil {
 			return nil, fmt.Errorf("%s: test %d: %w", c.Name, i, err)
 		}
+		text := jsontree.AppendDumps(nil, value, j.separators())
 		o := Outcome{Valid: test.Valid, Bytes: len(text), Text: string(text)}
 		end, n := g.Start().NextBytes(text)
 		o.Accepted, o.Stopped = n == len(text) && end.Done(), n
 		if o.Valid {
 			j.masks(g.Start(), &o)
 		}
+		if o.Valid && !o.Accepted && o.Error == "" {
+			search := orders{schema: compacted.Bytes(), separators: j.separators(), tries: mostTries}
+			o.Order = search.accepted(g.Start(), value)
+		}
 		v.Tests = append(v.Tests, o)
 	}
 	return v, nil
 }
 
-// write is an instance as Python writes it.
-func (j *Judge) write(data []byte) ([]byte, error) {
-	value, err := jsontree.Decode(data, jsontree.Limits{Depth: 1000, Nodes: mostLine})
-	if err != nil {
-		return nil, err
-	}
-	separators := jsontree.Compact
+// separators are what instances are written with.
+func (j *Judge) separators() jsontree.Separators {
 	if j.Notation == grammar.Spaced {
-		separators = jsontree.Spaced
+		return jsontree.Spaced
 	}
-	return jsontree.AppendDumps(nil, value, separators), nil
+	return jsontree.Compact
 }
 
 // masks makes the mask before each token of an instance, and is strict: the token must be in it.

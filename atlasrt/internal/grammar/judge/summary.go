@@ -12,7 +12,8 @@ type Summary struct {
 	Refused   int     `json:"refused"`              // schemas
 	Percent   float64 `json:"refused_percent"`      // of Schemas
 	Instances int     `json:"instances"`            // of schemas that were compiled
-	Stopped   int     `json:"valid_stopped"`        // valid instances
+	Stopped   int     `json:"valid_stopped"`        // valid instances, without those in Order
+	Order     int     `json:"stopped_for_order"`    // valid instances whose properties come in another order than the schema's
 	Passed    int     `json:"invalid_passed"`       // invalid instances
 	Masks     Times   `json:"masks_us"`             // of all masks of valid instances
 	Compile   Times   `json:"compile_to_a_mask_us"` // of schemas that were compiled
@@ -58,6 +59,8 @@ func summarise(source string, verdicts []*Verdict) Summary {
 			s.Instances++
 			masks = append(masks, o.Masks...)
 			switch {
+			case o.Order:
+				s.Order++
 			case o.Valid && !o.Accepted:
 				s.Stopped++
 			case !o.Valid && o.Accepted:

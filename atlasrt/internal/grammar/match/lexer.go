@@ -13,6 +13,7 @@ type lexer struct {
 	id      int32
 	open    []open
 	classes *regex.Classes // of bytes that do the same
+	heads   [][]open       // by class: those of open that may go on by it; nil where open is short
 	next    []*reading     // by class; nil: not made yet
 	short   *lexer         // the same for near tokens; nil: not made yet
 }
@@ -63,7 +64,28 @@ func (t *tables) partition(l *lexer, w *work) {
 	l.classes = t.classes(position{lexer: l})
 	l.next = make([]*reading, l.classes.Count())
 	t.bytes += 8 * l.classes.Count()
+	if len(l.open) < manyOpen {
+		return
+	}
+	l.heads = make([][]open, l.classes.Count())
+	for _, o := range l.open {
+		first := t.regexes.First(o.rest)
+		if b, only := first.Only(); only {
+			class := l.classes.Of[b]
+			l.heads[class] = append(l.heads[class], o)
+			continue
+		}
+		for class, b := range l.classes.Members {
+			if first.Has(b) {
+				l.heads[class] = append(l.heads[class], o)
+			}
+		}
+	}
+	t.bytes += 16 * len(l.open)
 }
+
+// manyOpen is a number of open terminals from which on they are kept by the bytes with which they go on.
+const manyOpen = 8
 
 // classes are the classes of bytes that do the same at each of some positions.
 func (t *tables) classes(at ...position) *regex.Classes {
@@ -94,7 +116,11 @@ func (t *tables) read(l *lexer, b byte, w *work) *reading {
 	}
 	made := &reading{}
 	var rest []open
-	for _, o := range l.open {
+	all := l.open
+	if l.heads != nil {
+		all = l.heads[class]
+	}
+	for _, o := range all {
 		if !w.spend(1) {
 			return nil
 		}

@@ -38,12 +38,12 @@ func (t *tables) expand(r *row, w *work) {
 	todo := slices.Clone(r.kernel)
 	var waiting []item
 	var seen map[item]bool
-	called := map[int32][]caller{}
 	call := func(s int32, c caller) {
-		if slices.Contains(called[s], c) {
+		callers := t.callersOf(s-terminals, r)
+		if slices.Contains(*callers, c) {
 			return
 		}
-		called[s] = append(called[s], c)
+		*callers = append(*callers, c)
 		for _, begin := range p.symbols[s-terminals].begins {
 			todo = append(todo, item{place: begin, caller: c})
 		}
@@ -60,13 +60,16 @@ func (t *tables) expand(r *row, w *work) {
 			continue
 		}
 		next := p.advance(&i)
-		last := i.row != r && p.waits(&next) == none
-		if last && (len(called[s]) < manyCallers || slices.Contains(called[s], i.caller)) {
-			call(s, i.caller)
-		} else {
-			waiting = append(waiting, i)
-			call(s, caller{r, s})
+		behind := caller{r, s}
+		if i.row != r && p.waits(&next) == none {
+			if callers := *t.callersOf(s-terminals, r); len(callers) < manyCallers || slices.Contains(callers, i.caller) {
+				behind = i.caller
+			}
 		}
+		if behind.row == r {
+			waiting = append(waiting, i)
+		}
+		call(s, behind)
 		if p.places[i.place].skips {
 			if seen == nil {
 				seen = map[item]bool{}
@@ -99,6 +102,21 @@ func (t *tables) expand(r *row, w *work) {
 	r.lexer = t.beginning(r.symbols[:own])
 	r.size += 32*len(waiting) + 16*len(r.symbols)
 	t.bytes += r.size
+}
+
+// called are the callers of a symbol in the row that expand is at.
+type called struct {
+	row     *row
+	callers []caller
+}
+
+// callersOf are the callers of a symbol in a row, which has none at first.
+func (t *tables) callersOf(symbol int32, r *row) *[]caller {
+	c := &t.called[symbol]
+	if c.row != r {
+		c.row, c.callers = r, c.callers[:0]
+	}
+	return &c.callers
 }
 
 // waitingFor is the row's items that wait for a symbol.

@@ -30,6 +30,7 @@ type tables struct {
 
 	key    []byte      // scratch of who looks something up
 	kernel []item      // scratch of follow
+	called []called    // scratch of expand, by symbol less the number of terminals
 	refs   []regex.Ref // scratch of classes
 }
 
@@ -45,6 +46,7 @@ func newTables(p *program, limits Limits, fingerprint uint64, regexes *regex.Set
 		rows:        map[string]*row{},
 		lexers:      map[string]*lexer{},
 		nodes:       map[string]*node{},
+		called:      make([]called, len(p.symbols)),
 	}
 	t.dead = &node{tables: t, classes: regexes.Classes()}
 	t.dead.next = make([]atomic.Pointer[node], 1)

@@ -176,7 +176,7 @@ func (v *Vocabulary) count(g, later *group, text func(token int32) []byte) {
 // newTails makes the tails of an alphabet.
 func (v *Vocabulary) newTails(near []int32, alphabet int) *tails {
 	t := &tails{whole: make([]uint32, v.Words())}
-	cut := make(map[int32]int, len(near)/4)
+	cut := make([]uint8, v.Tokens())
 	var tokens []int32
 	for _, id := range near {
 		text := v.text(id)
@@ -185,7 +185,7 @@ func (v *Vocabulary) newTails(near []int32, alphabet int) *tails {
 			t.whole[id/32] |= 1 << (id % 32)
 			continue
 		}
-		cut[id] = n
+		cut[id] = uint8(n)
 		tokens = append(tokens, id)
 	}
 	text := func(token int32) []byte { return v.text(token)[cut[token]:] }

@@ -8,6 +8,9 @@ const Endless = math.MaxInt
 // Run is how many texts of c, one behind the other and whichever they are, a text of r may begin with, as far as the form of r tells: there may be
 // more. It is 0 where the form tells nothing, and Endless. It holds for an r that is Alive.
 func (s *Set) Run(r, c Ref) int {
+	if k := s.nodes[r].kind; k != kindRepeat && k != kindConcat && k != kindUnion && k != kindIntersect {
+		return 0
+	}
 	if run, known := s.runs[[2]Ref{r, c}]; known {
 		return run
 	}

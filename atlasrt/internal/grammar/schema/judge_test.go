@@ -4,22 +4,12 @@ import (
 	"bufio"
 	"encoding/json"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/atlas-inference/atlas/atlasrt/internal/jsontree"
+	"github.com/atlas-inference/atlas/internal/testdata"
 )
-
-// testdata is the folder of the public schemas.
-func testdata(t testing.TB) string {
-	t.Helper()
-	folder := os.Getenv("ATLAS_TESTDATA")
-	if folder == "" {
-		t.Skip("ATLAS_TESTDATA is not set")
-	}
-	return filepath.Join(folder, "jsonschema")
-}
 
 // python writes a value as Python's json.dumps does behind json.loads, with the shortest separators: floats as repr writes them.
 func python(v jsontree.Value) []byte { return appendPython(nil, v) }
@@ -64,7 +54,7 @@ type instance struct {
 // TestMaskBench judges by a sample of MaskBench: no valid instance may stop, no invalid one pass, and few schemas be refused. Properties come
 // in the schema's order here; some instances have another, and are tried in the schema's.
 func TestMaskBench(t *testing.T) {
-	file, err := os.Open(filepath.Join(testdata(t), "maskbench.jsonl"))
+	file, err := os.Open(testdata.Shared(t, "jsonschema/maskbench.jsonl"))
 	if err != nil {
 		t.Fatal(err)
 	}

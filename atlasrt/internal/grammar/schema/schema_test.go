@@ -1,9 +1,7 @@
 package schema
 
 import (
-	"encoding/json"
 	"errors"
-	"strings"
 	"testing"
 
 	"github.com/atlas-inference/atlas/atlasrt/internal/grammar/match"
@@ -74,13 +72,4 @@ func check(t *testing.T, schema string, options Options, valid, invalid []string
 			t.Errorf("%s: %s passes", schema, text)
 		}
 	}
-}
-
-// compact is JSON as Python's json.dumps writes it with the shortest separators.
-func compact(t testing.TB, data string) string {
-	t.Helper()
-	if !json.Valid([]byte(data)) {
-		t.Fatalf("not JSON: %s", data)
-	}
-	return strings.TrimSpace(data)
 }

@@ -1,0 +1,48 @@
+package match
+
+import (
+	"errors"
+	"math/rand/v2"
+	"testing"
+)
+
+// FuzzMachine takes bytes through machines of random grammars: they keep to their limits, masks agree with what becomes of every token, and a state is the
+// same when it is read again.
+func FuzzMachine(f *testing.F) {
+	f.Add(uint64(1), []byte("abcabc"))
+	f.Add(uint64(77), []byte("aabbccab"))
+	v := NewVocabulary(smallVocabulary(), noControl)
+	f.Fuzz(func(t *testing.T, seed uint64, text []byte) {
+		g, _ := random(rand.New(rand.NewPCG(seed, 3)))
+		if g == nil {
+			return
+		}
+		m, err := New(g, v, Limits{States: 1000, Bytes: 4 << 20, Steps: 1 << 14, Depth: 20})
+		if err != nil {
+			return
+		}
+		s := m.Start()
+		for at := range min(len(text), 16) {
+			next, n := s.NextBytes([]byte{"abc"[text[at]%3]})
+			if n == 0 {
+				continue
+			}
+			s = next
+			if err := s.Mask(make([]uint32, v.Words())); errors.Is(err, ErrLimit) {
+				return
+			}
+			compareMask(t, s, v, seed, text)
+			data, err := s.AppendBinary(nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			again, err := m.State(data)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if mask, other := maskOf(t, s), maskOf(t, again); mask[0] != other[0] || s.Done() != again.Done() {
+				t.Fatalf("seed %d: a state that is read again allows something else", seed)
+			}
+		}
+	})
+}
