@@ -22,7 +22,8 @@ type compiler struct {
 	fronts     map[Kind]front
 	b          *rules.Builder
 	notes      []Note
-	at         Kind // that is read, for faults
+	schemas    map[schemaKey]rules.Symbol // that were read: forms of calls have each more than once
+	at         Kind                       // that is read, for faults
 
 	bytes, parts int // that were counted
 }
@@ -112,7 +113,26 @@ func (c *compiler) large() error {
 	return nil
 }
 
+// schemaKey is all that matters of a Schema.
+type schemaKey struct {
+	text, name string
+	notation   Notation
+	loose      bool
+}
+
 func (c *compiler) schema(s *Spec) (rules.Symbol, error) {
+	k := schemaKey{s.Text, s.Name, s.Notation, s.Loose}
+	if known, ok := c.schemas[k]; ok {
+		return known, nil
+	}
+	symbol, err := c.newSchema(s)
+	if err == nil {
+		c.schemas[k] = symbol
+	}
+	return symbol, err
+}
+
+func (c *compiler) newSchema(s *Spec) (rules.Symbol, error) {
 	switch s.Notation {
 	case "", Compact, Spaced, Flexible, QwenXML, MiniMax, Gemma:
 	default:

@@ -68,7 +68,7 @@ func Compile(ctx context.Context, s Spec, v *match.Vocabulary, limits Limits) (*
 
 func newCompiler(ctx context.Context, v *match.Vocabulary, limits Limits) *compiler {
 	limits.fill()
-	return &compiler{ctx: ctx, vocabulary: v, limits: limits, b: rules.NewBuilder(), fronts: fronts()}
+	return &compiler{ctx: ctx, vocabulary: v, limits: limits, b: rules.NewBuilder(), fronts: fronts(), schemas: map[schemaKey]rules.Symbol{}}
 }
 
 func (c *compiler) compile(s *Spec) (g *Grammar, err error) {
