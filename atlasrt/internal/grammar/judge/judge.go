@@ -129,8 +129,30 @@ type Microseconds float64
 // since is the time since a moment.
 func since(begin time.Time) Microseconds { return Microseconds(float64(time.Since(begin)) / 1e3) }
 
-// Try compiles the schema of a case and goes through its instances. An error is about the case, not about the schema.
-func (j *Judge) Try(c *Case) (*Verdict, error) {
+// Try compiles the schema of a case and goes through its instances, several times, each with a new grammar. The least time of each mask counts:
+// other programs run on the computer as well. An error is about the case, not about the schema.
+func (j *Judge) Try(c *Case, times int) (*Verdict, error) {
+	v, err := j.try(c)
+	for again := 1; again < times && err == nil; again++ {
+		var next *Verdict
+		if next, err = j.try(c); err == nil {
+			v.least(next)
+		}
+	}
+	return v, err
+}
+
+// least takes the lesser times of two verdicts of a case.
+func (v *Verdict) least(other *Verdict) {
+	v.Compile = min(v.Compile, other.Compile)
+	for i := range v.Tests {
+		for at := range v.Tests[i].Masks {
+			v.Tests[i].Masks[at] = min(v.Tests[i].Masks[at], other.Tests[i].Masks[at])
+		}
+	}
+}
+
+func (j *Judge) try(c *Case) (*Verdict, error) {
 	v := &Verdict{Name: c.Name, Source: c.Source()}
 	if j.mask == nil {
 		j.mask = make([]uint32, j.Vocabulary.Words())
@@ -162,7 +184,7 @@ func (j *Judge) Try(c *Case) (*Verdict, error) {
 			j.masks(g.Start(), &o)
 		}
 		if o.Valid && !o.Accepted && o.Error == "" {
-			search := orders{schema: compacted.Bytes(), separators: j.separators(), tries: mostTries}
+			search := orders{schema: compacted.Bytes(), separators: j.separators(), tries: mostTries, failed: map[attempt]bool{}}
 			o.Order = search.accepted(g.Start(), value)
 		}
 		v.Tests = append(v.Tests, o)

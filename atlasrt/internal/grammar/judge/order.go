@@ -4,19 +4,28 @@ import (
 	"bytes"
 	"cmp"
 	"slices"
+	"strings"
 
 	"github.com/atlas-inference/atlas/atlasrt/internal/grammar/match"
 	"github.com/atlas-inference/atlas/atlasrt/internal/jsontree"
 )
 
 // mostTries bounds the search of an order, in members.
-const mostTries = 20_000
+const mostTries = 200_000
 
 // orders looks for an order of the properties of a value in which it is accepted: objects have none, and grammars have the schema's.
 type orders struct {
 	schema     []byte // its text, of which the order is mostly right
 	separators jsontree.Separators
-	tries      int // left
+	tries      int              // left
+	failed     map[attempt]bool // what does not lead on
+}
+
+// attempt is a place in the value: a state with some members of an object to come.
+type attempt struct {
+	object *jsontree.Object
+	state  match.State
+	rest   string
 }
 
 // accepted tells whether there is such an order. It may miss one where a schema offers very many.
@@ -59,6 +68,10 @@ func (o *orders) members(s match.State, before string, object *jsontree.Object, 
 		}
 		return text(s, "}", then)
 	}
+	at := attempt{object, s, strings.Join(rest, "\x00")}
+	if o.failed[at] {
+		return false
+	}
 	for i, name := range rest {
 		if o.tries--; o.tries < 0 {
 			return false
@@ -73,6 +86,7 @@ func (o *orders) members(s match.State, before string, object *jsontree.Object, 
 			return true
 		}
 	}
+	o.failed[at] = true
 	return false
 }
 
