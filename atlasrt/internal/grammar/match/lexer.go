@@ -131,12 +131,7 @@ func (t *tables) read(l *lexer, b byte, w *work) *reading {
 		if r == regex.Nothing || r == regex.Empty {
 			continue
 		}
-		alive, err := t.regexes.Alive(r)
-		if err != nil {
-			w.fail(err.Error())
-			return nil
-		}
-		if alive {
+		if t.mayEnd(r) {
 			rest = append(rest, open{o.terminal, r})
 		}
 	}
@@ -145,6 +140,22 @@ func (t *tables) read(l *lexer, b byte, w *work) *reading {
 	t.bytes += 64 + 4*len(made.ends)
 	return made
 }
+
+// mayEnd reports whether some text matches an expression. Where that takes too much work to tell it is taken to be so: a text may then come to a
+// place where nothing may follow.
+func (t *tables) mayEnd(r regex.Ref) bool {
+	if t.unsure[r] {
+		return true
+	}
+	alive, err := t.regexes.Alive(r)
+	if err != nil {
+		t.unsure[r] = true
+	}
+	return alive || err != nil
+}
+
+// aliveBudget is how many derivatives mayEnd looks at.
+const aliveBudget = 1 << 12
 
 // shorten is a lexer that does the same with texts of up to nearBytes, and whose counts are as small as may be.
 func (t *tables) shorten(l *lexer) *lexer {

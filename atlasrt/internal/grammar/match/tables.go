@@ -19,6 +19,7 @@ type tables struct {
 	regexes   *regex.Set
 	mark      regex.Mark              // of the program's expressions
 	alphabets [numAlphabets]regex.Ref // one character of each
+	unsure    map[regex.Ref]bool      // expressions of which it takes too much work to tell whether some text matches
 	rows      map[string]*row
 	lexers    map[string]*lexer
 	nodes     map[string]*node
@@ -43,6 +44,7 @@ func newTables(p *program, limits Limits, fingerprint uint64, regexes *regex.Set
 		regexes:     regexes,
 		mark:        mark,
 		fixed:       regexes.Memory(),
+		unsure:      map[regex.Ref]bool{},
 		rows:        map[string]*row{},
 		lexers:      map[string]*lexer{},
 		nodes:       map[string]*node{},
@@ -54,6 +56,7 @@ func newTables(p *program, limits Limits, fingerprint uint64, regexes *regex.Set
 	for at := range t.alphabets {
 		t.alphabets[at] = alphabets[at].character(regexes)
 	}
+	regexes.Budget = min(regexes.Budget, aliveBudget)
 	first := item{place: firstPlace}
 	r := t.row([]item{first}, p.places[firstPlace].ends)
 	t.expand(r, w)

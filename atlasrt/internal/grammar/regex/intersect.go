@@ -47,7 +47,7 @@ func (s *Set) and(parts []Ref) Ref {
 		return s.andClass(class, terms, excluded)
 	}
 	for _, r := range terms {
-		if slices.Contains(excluded, r) {
+		if slices.ContainsFunc(excluded, func(e Ref) bool { return e == r || s.holds(e, r) }) {
 			return Nothing
 		}
 	}
