@@ -3,6 +3,7 @@ package schema
 import (
 	"bufio"
 	"encoding/json"
+	"maps"
 	"os"
 	"strings"
 	"testing"
@@ -50,6 +51,9 @@ type instance struct {
 	Valid bool            `json:"valid"`
 	Data  json.RawMessage `json:"data"`
 }
+
+// maskBenchRefusals are how many schemas are refused, by keyword.
+var maskBenchRefusals = map[string]int{"uniqueItems": 2, "unsatisfiable": 1}
 
 // TestMaskBench judges by a sample of MaskBench: no valid instance may stop, no invalid one pass, and few schemas be refused. Properties come
 // in the schema's order here; some instances have another, and are tried in the schema's.
@@ -110,8 +114,8 @@ func TestMaskBench(t *testing.T) {
 		}
 	}
 	t.Logf("%d schemas, %d refused %v, %d valid instances stopped, %d for their order alone, %d invalid ones passed", schemas, refusals, keywords, stopped, reordered, passed)
-	if refusals*100 > schemas*8 {
-		t.Errorf("%d of %d schemas are refused", refusals, schemas)
+	if !maps.Equal(keywords, maskBenchRefusals) {
+		t.Errorf("refused are %v, recorded are %v", keywords, maskBenchRefusals)
 	}
 }
 

@@ -41,17 +41,19 @@ func accepts(m *match.Machine, text string) (whole bool, at int) {
 	return n == len(text) && state.Done(), n
 }
 
-// refused is the keyword that an error names; "" where it is none of this package.
+// refused is the keyword that an error names, or what else it says.
 func refused(err error) string {
 	var unsupported *Unsupported
-	var invalid *Invalid
+	var unsatisfiable *Unsatisfiable
 	switch {
+	case errors.As(err, &unsupported) && unsupported.Keyword == "":
+		return "too much work"
 	case errors.As(err, &unsupported):
 		return unsupported.Keyword
-	case errors.As(err, &invalid):
-		return "invalid"
+	case errors.As(err, &unsatisfiable):
+		return "unsatisfiable"
 	}
-	return ""
+	return "invalid"
 }
 
 // check tries texts that a schema allows, and others.

@@ -3,6 +3,7 @@ package schema
 import (
 	"encoding/json"
 	"errors"
+	"maps"
 	"math"
 	"os"
 	"path/filepath"
@@ -222,6 +223,9 @@ func judge(t *testing.T, file string, exceptions map[string]string, v *verdicts)
 	}
 }
 
+// suiteRefusals are how many groups are refused, by keyword. Those of $ref are to other documents, which the suite serves beside it.
+var suiteRefusals = map[string]int{"$ref": 22, "$dynamicRef": 10, "uniqueItems": 2, "multipleOf": 1, "too much work": 1}
+
 var suiteExceptions = map[string]string{
 	"schema that uses custom metaschema with with no validation vocabulary: no validation: invalid number, but it still validates": "metaschemas are not fetched, so that no vocabulary is left out",
 }
@@ -240,8 +244,8 @@ func TestSuite(t *testing.T) {
 		}
 	}
 	t.Logf("%d groups, %d served with %d tests; refused: %v", v.groups, v.served, v.tests, v.refusals)
-	if v.served*100 < v.groups*60 {
-		t.Errorf("%d of %d groups are served", v.served, v.groups)
+	if !maps.Equal(v.refusals, suiteRefusals) {
+		t.Errorf("refused are %v, recorded are %v", v.refusals, suiteRefusals)
 	}
 }
 
@@ -276,4 +280,7 @@ func TestFormats(t *testing.T) {
 		judge(t, file, formatExceptions, v)
 	}
 	t.Logf("%d groups, %d served with %d tests; refused: %v", v.groups, v.served, v.tests, v.refusals)
+	if len(files) == 0 || v.served < 19 {
+		t.Errorf("%d groups are served", v.served)
+	}
 }
