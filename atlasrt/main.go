@@ -40,6 +40,7 @@ type commands struct {
 	Tokenize tokenizeCommand `cmd:"" help:"Turn strings into token ids."`
 	Parse    parseCommand    `cmd:"" help:"Print what is found in an answer of a model: its thoughts, its text and its calls of tools."`
 	Render   renderCommand   `cmd:"" help:"Print the exact prompt for a chat request."`
+	Grammar  grammarCommand  `cmd:"" help:"Judge structured output by JSON schemas and instances of them."`
 	Ops      opsCommand      `cmd:"" help:"Test or time the kernels of this machine by the reference."`
 	Doctor   doctorCommand   `cmd:"" help:"Say what this machine can run and what is missing."`
 }

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/atlas-inference/atlas/atlasrt/internal/jsontree"
 )
 
 // str is Python's str(v).
@@ -42,7 +44,7 @@ func scalarText(v Value) string {
 	panic("BUG: not a scalar")
 }
 
-// floatText is Python's repr of a float: the shortest digits that give it back.
+// floatText is Python's repr of a float.
 func floatText(f float64) string {
 	switch {
 	case math.IsNaN(f):
@@ -53,14 +55,7 @@ func floatText(f float64) string {
 		}
 		return "inf"
 	}
-	if a := math.Abs(f); a != 0 && (a < 1e-4 || a >= 1e16) {
-		return strconv.FormatFloat(f, 'e', -1, 64)
-	}
-	s := strconv.FormatFloat(f, 'f', -1, 64)
-	if !strings.Contains(s, ".") {
-		s += ".0"
-	}
-	return s
+	return jsontree.FloatText(f)
 }
 
 // repr is Python's repr(v). The text of a container is data.

@@ -155,7 +155,7 @@ func (t *tables) mayEnd(r regex.Ref) bool {
 }
 
 // aliveBudget is how many derivatives mayEnd looks at.
-const aliveBudget = 1 << 12
+const aliveBudget = 1 << 15
 
 // shorten is a lexer that does the same with texts of up to nearBytes, and whose counts are as small as may be.
 func (t *tables) shorten(l *lexer) *lexer {

@@ -13,8 +13,7 @@ func (c *compiler) format(name string) *texts {
 	} else if pattern, known := formats[name]; known {
 		t = &texts{kind: whole, pattern: pattern}
 		if name == "hostname" {
-			encoded := &texts{kind: whole, pattern: encodedLabel}
-			t = c.bothTexts(c.bothTexts(lengthTexts(0, mostHostname), t), notTexts(encoded))
+			t = c.bothTexts(lengthTexts(0, mostHostname), t)
 		}
 	}
 	c.formats[name] = t
@@ -27,11 +26,8 @@ var unheldFormats = map[string]string{
 	"regex":        "cannot be held: the form of regular expressions is not regular",
 }
 
-// What hostnames are held to besides their pattern: encoded labels are known by -- at their third place.
-const (
-	mostHostname = 253 // characters
-	encodedLabel = `(?:[^]*\.)?[^.]{2}--[^]*`
-)
+// mostHostname is how many characters a hostname may have.
+const mostHostname = 253
 
 // formats are patterns of whole strings. Sources: RFC 3339 (date, time), RFC 5321 (email), RFC 1123 (hostname), RFC 3986 and 3987 (uri, iri),
 // RFC 4291 (ipv6), RFC 4122 (uuid), RFC 6901 (json-pointer), RFC 6570 (uri-template). A leap second is written in UTC alone. Labels of hostnames
@@ -54,6 +50,9 @@ var formats = func() map[string]string {
 	)
 	label := `(?:[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?)`
 	hostname := label + `(?:\.` + label + `)*`
+	// Of five characters and more, the third and the fourth are not both -.
+	plain := `(?:[A-Za-z0-9](?:[A-Za-z0-9-]{0,2}[A-Za-z0-9])?` +
+		`|[A-Za-z0-9][A-Za-z0-9-](?:[A-Za-z0-9][A-Za-z0-9-]|-[A-Za-z0-9])[A-Za-z0-9-]{0,58}[A-Za-z0-9])`
 
 	group := hex + `{1,4}`
 	last := `(?:` + group + `:` + group + `|` + ipv4 + `)`
@@ -105,7 +104,7 @@ var formats = func() map[string]string {
 		"duration":              duration,
 		"email":                 email(atom, `(?:[ !#-\[\]-~]|\\[ -~])`, hostname),
 		"idn-email":             email(`[A-Za-z0-9!#$%&'*+/=?^_`+"`"+`{|}~\u{80}-\u{10ffff}-]+`, `(?:[ !#-\[\]-~\u{80}-\u{10ffff}]|\\[ -~])`, idnLabel+`(?:\.`+idnLabel+`)*`),
-		"hostname":              hostname,
+		"hostname":              plain + `(?:\.` + plain + `)*`,
 		"ipv4":                  ipv4,
 		"ipv6":                  ipv6,
 		"uuid":                  uuid,
