@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -358,6 +359,9 @@ func TestEndsOfGrammars(t *testing.T) {
 				}
 				if (test.err == "") != (got.err == nil) || got.err != nil && !strings.Contains(got.err.Error(), test.err) {
 					t.Errorf("got the error %v, want %q", got.err, test.err)
+				}
+				if e, ok := errors.AsType[*GrammarError](got.err); ok && e.Fault != (test.name == "the grammar panics") {
+					t.Errorf("%v: the server is at fault: %v", got.err, e.Fault)
 				}
 				if got, want := read(other), f.model.greedy([]int32{4}, 20); !slices.Equal(got.tokens, want) {
 					t.Errorf("its neighbour: got %v (%v), want %v", got.tokens, got.err, want)

@@ -29,7 +29,7 @@ func TestRender(t *testing.T) {
 		{"/apply-template", chat + `}`, 200, `{"prompt":"<|user|>aé<|assistant|>"}`},
 		{"/render", `{"messages":[{"role":"user","content":"` + strings.Repeat("x", 300) + `"}]}`, 200, `"count":302`}, // no room for an answer, but shown
 		{"/render", `{"messages":[{"role":"user","content":"` + strings.Repeat("x", 500) + `"}]}`, 400, "context_length_exceeded"},
-		{"/v1/chat/completions/render", chat + `,"tool_choice":"required"}`, 400, `"param":"tool_choice"`}, {"/render", `{}`, 400, `"param":"messages"`}, {"/apply-template", `{"messages":[{"role":"user","content":"raise"}]}`, 400, `"param":"messages"`},
+		{"/v1/chat/completions/render", chat + `,"tool_choice":"required"}`, 400, `"param":"tools"`}, {"/render", `{}`, 400, `"param":"messages"`}, {"/apply-template", `{"messages":[{"role":"user","content":"raise"}]}`, 400, `"param":"messages"`},
 		{"/v1/completions/render", `{"prompt":[300]}`, 400, `"param":"prompt"`},
 	}
 	for _, c := range cases {
