@@ -14,6 +14,9 @@ const items = [
   { type: 'function', name: 'get_weather', description: 'The weather of a city.', parameters: r.schema, strict: false },
   { type: 'function', name: 'get_time', parameters: r.nothing, strict: false },
 ];
+const strict = [{ type: 'function', function: { name: 'get_weather', parameters: r.strict, strict: true } }, tools[1]];
+const strictItems = [{ type: 'function', name: 'get_weather', parameters: r.strict, strict: true }, items[1]];
+const named = { type: 'function', function: { name: 'get_weather' } };
 const messages = (script) => [
   { role: 'system', content: 'You are brief.' },
   { role: 'user', content: 'Please.\nscript: ' + script },
@@ -60,6 +63,21 @@ for (const [how, ask] of [['whole', chat], ['streamed', stream]]) {
     holds(calls[0].id !== calls[1].id);
     same((await ask('parallel', { tools, parallel_tool_calls: false })).choices[0].message.tool_calls.length, 1);
   });
+  await check('structured', 'JSON, ' + how, async () => {
+    for (const response_format of [{ type: 'json_schema', json_schema: { name: 'report', schema: r.wanted, strict: true } }, { type: 'json_object' }]) {
+      same(JSON.parse((await ask('report', { response_format })).choices[0].message.content), r.numbers);
+      await raises(OpenAI.APIError, () => ask('hello', { response_format }));
+    }
+  });
+  await check('structured', 'calls that must be, ' + how, async () => {
+    for (const tool_choice of ['required', named, { type: 'allowed_tools', allowed_tools: { mode: 'required', tools: [named] } }]) {
+      for (const list of [tools, strict]) {
+        const { tool_calls } = (await ask('call', { tools: list, tool_choice })).choices[0].message;
+        same(tool_calls.map((c) => JSON.parse(c.function.arguments)), [{ city: 'Paris', unit: 'celsius' }]);
+      }
+      await raises(OpenAI.APIError, () => ask('hello', { tools, tool_choice }));
+    }
+  });
   await check('tools', 'no arguments, unknown tool, ' + how, async () => {
     same((await ask('noargs', { tools })).choices[0].message.tool_calls[0].function.arguments, '{}');
     holds((await ask('unknown', { tools })).choices[0].message.content.includes('no_such_tool'));
@@ -100,6 +118,25 @@ await check('responses', 'tools, round trip by id, streamed', async () => {
   const input = first.output.filter((item) => item.type === 'function_call').map((item) => ({ type: 'function_call_output', call_id: item.call_id, output: 'warm' }));
   same(input.length, 2);
   same((await respond('', { tools: items, input, previous_response_id: first.id })).output_text, 'Paris has 18 degrees, São Paulo 25.');
+});
+await check('structured', 'responses: JSON', async () => {
+  const schema = { type: 'json_schema', name: 'report', schema: r.wanted, strict: true };
+  for (const format of [schema, { type: 'json_object' }]) {
+    same(JSON.parse((await respond('report', { text: { format } })).output_text), r.numbers);
+    await raises(OpenAI.APIError, () => respond('hello', { text: { format } }));
+  }
+  const final = await client.responses.stream({ model: r.model, max_output_tokens: 400, input: 'script: report', text: { format: schema } }).finalResponse();
+  same(JSON.parse(final.output_text), r.numbers);
+});
+await check('structured', 'responses: calls that must be', async () => {
+  const one = { type: 'function', name: 'get_weather' };
+  for (const tool_choice of ['required', one, { type: 'allowed_tools', mode: 'required', tools: [one] }]) {
+    for (const list of [items, strictItems]) {
+      const calls = (await respond('call', { tools: list, tool_choice })).output.filter((item) => item.type === 'function_call');
+      same(calls.map((c) => JSON.parse(c.arguments)), [{ city: 'Paris', unit: 'celsius' }]);
+    }
+    await raises(OpenAI.APIError, () => respond('hello', { tools: items, tool_choice }));
+  }
 });
 await check('responses', 'reasoning items', async () => {
   const got = await respond('think', { reasoning: { effort: 'medium' } });

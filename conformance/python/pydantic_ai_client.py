@@ -2,7 +2,8 @@
 
 import asyncio
 
-from pydantic_ai import Agent
+from pydantic import BaseModel
+from pydantic_ai import Agent, NativeOutput, ToolOutput
 from pydantic_ai.messages import ThinkingPart
 from pydantic_ai.models.anthropic import AnthropicModel, AnthropicModelSettings
 from pydantic_ai.models.openai import OpenAIChatModel, OpenAIResponsesModel, OpenAIResponsesModelSettings
@@ -21,6 +22,14 @@ MODELS = {
     "anthropic": (AnthropicModel(report.MODEL, provider=anthropic), AnthropicModelSettings(max_tokens=2000, anthropic_thinking={"type": "enabled", "budget_tokens": 1024})),
 }
 
+
+class Report(BaseModel):
+    """The weather of a city."""
+
+    city: str
+    degrees: int
+
+
 for name, (model, settings) in MODELS.items():
     seen = []
 
@@ -29,8 +38,8 @@ for name, (model, settings) in MODELS.items():
         seen.append(city)
         return "18 degrees"
 
-    def agent(tools=()):
-        return Agent(model, model_settings=settings, instructions="You are brief.", tools=list(tools), retries=0)
+    def agent(tools=(), **fields):
+        return Agent(model, **{"model_settings": settings} | fields, instructions="You are brief.", tools=list(tools), retries=0)
 
     @r.check("chat", name)
     def _():
@@ -58,6 +67,17 @@ for name, (model, settings) in MODELS.items():
         seen.clear()
         same(agent([get_weather]).run_sync("script: parallel").output, "Paris has 18 degrees, São Paulo 25.")
         same(sorted(seen), ["Paris", report.CITY])
+
+    if name != "anthropic":  # there it asks for that of models alone that it knows
+
+        @r.check("structured", f"native output, {name}")
+        def _():
+            same(agent(output_type=NativeOutput(Report, strict=True)).run_sync("script: report").output, Report(**report.REPORT))
+
+    @r.check("structured", f"output of a tool, {name}")
+    def _():
+        brief = agent(output_type=ToolOutput(Report, name="final", strict=True), model_settings={"max_tokens": 400})  # it wants no thoughts with these
+        same(brief.run_sync("script: final").output, Report(**report.REPORT))
 
     @r.check("reasoning", name)
     def _():

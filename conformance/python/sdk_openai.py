@@ -3,6 +3,7 @@
 import json
 
 import openai
+import pydantic
 
 import report
 from report import same, holds, raises
@@ -130,6 +131,76 @@ def _():
     same(len(chat("parallel", tools=TOOLS, parallel_tool_calls=False).choices[0].message.tool_calls), 1)
 
 
+class Report(pydantic.BaseModel):
+    """The weather of a city."""
+
+    city: str
+    degrees: int
+
+
+class GetWeather(pydantic.BaseModel):
+    """The arguments of a call."""
+
+    city: str
+    unit: str
+
+
+WANTED = {"type": "json_schema", "json_schema": {"name": "report", "schema": Report.model_json_schema(), "strict": True}}
+STRICT = [{"type": "function", "function": {"name": "get_weather", "parameters": report.STRICT, "strict": True}}, TOOLS[1]]
+NAMED = {"type": "function", "function": {"name": "get_weather"}}
+CHOICES = {
+    "required": "required",
+    "named": NAMED,
+    "allowed": {"type": "allowed_tools", "allowed_tools": {"mode": "required", "tools": [NAMED]}},
+}
+
+
+@r.check("structured", "parse gives an object")
+def _():
+    got = client.chat.completions.parse(model=report.MODEL, max_tokens=400, messages=messages("report"), response_format=Report)
+    same(got.choices[0].message.parsed, Report(**report.REPORT))
+    with client.chat.completions.stream(model=report.MODEL, max_tokens=400, messages=messages("report"), response_format=Report) as events:
+        same(events.get_final_completion().choices[0].message.parsed, Report(**report.REPORT))
+
+
+@r.check("structured", "parse gives the arguments of a strict tool")
+def _():
+    tool = openai.pydantic_function_tool(GetWeather, name="get_weather")
+    got = client.chat.completions.parse(model=report.MODEL, max_tokens=400, messages=messages("weather"), tools=[tool])
+    same(got.choices[0].message.tool_calls[0].function.parsed_arguments, GetWeather(city="Paris", unit="celsius"))
+
+
+@r.check("structured", "JSON, whole and streamed")
+def _():
+    for form in WANTED, {"type": "json_object"}:
+        same(json.loads(chat("report", response_format=form).choices[0].message.content), report.REPORT)
+        same(json.loads(stream("report", response_format=form)[0]), report.REPORT)
+
+
+@r.check("structured", "calls that must be, whole and streamed")
+def _():
+    for choice in CHOICES.values():
+        for tools in TOOLS, STRICT:
+            got = chat("call", tools=tools, tool_choice=choice).choices[0].message
+            same([json.loads(call.function.arguments) for call in got.tool_calls], [{"city": "Paris", "unit": "celsius"}])
+            same([call["name"] for call in stream("call", tools=tools, tool_choice=choice)[3]], ["get_weather"])
+
+
+@r.check("structured", "other answers cannot come")
+def _():
+    for fields in ({"response_format": WANTED}, *({"tools": TOOLS, "tool_choice": choice} for choice in CHOICES.values())):
+        raises(openai.InternalServerError, lambda: chat("hello", **fields))
+    raises(openai.InternalServerError, lambda: chat("noargs", tools=TOOLS, tool_choice=NAMED))
+    raises(openai.InternalServerError, lambda: chat("cutcall", tools=[STRICT[1]], tool_choice="required"))
+
+
+@r.check("structured", "what cannot be held is refused")
+def _():
+    form = {"type": "json_schema", "json_schema": {"name": "n", "schema": {"type": "string", "pattern": "("}, "strict": True}}
+    error = raises(openai.BadRequestError, lambda: chat("report", response_format=form))
+    holds(error.param.startswith("response_format") and "pattern" in error.message, error)
+
+
 @r.check("reasoning", "both fields, whole and streamed")
 def _():
     got = chat("think")
@@ -179,6 +250,44 @@ def _():
     outputs = [{"type": "function_call_output", "call_id": item.call_id, "output": "warm"} for item in last.output if item.type == "function_call"]
     same(len(outputs), 2)
     same(respond("", input=outputs, previous_response_id=last.id, tools=ITEMS).output_text, "Paris has 18 degrees, São Paulo 25.")
+
+
+@r.check("structured", "responses: parse gives an object")
+def _():
+    asked = {"model": report.MODEL, "max_output_tokens": 400, "text_format": Report}
+    same(client.responses.parse(**asked, input="script: report").output_parsed, Report(**report.REPORT))
+    with client.responses.stream(**asked, input="script: report") as events:
+        same(events.get_final_response().output_parsed, Report(**report.REPORT))
+
+
+@r.check("structured", "responses: JSON, and what is repeated of its form")
+def _():
+    got = respond("report", text={"format": {"type": "json_object"}})
+    same((json.loads(got.output_text), got.text.format.type), (report.REPORT, "json_object"))
+    form = {"type": "json_schema", "name": "report", "schema": Report.model_json_schema(), "strict": True}
+    got = respond("report", text={"format": form})
+    same(json.loads(got.output_text), report.REPORT)
+    same(got.text.format.model_dump(by_alias=True, exclude_unset=True), form)
+
+
+@r.check("structured", "responses: calls that must be, and others cannot come")
+def _():
+    strict = [{"type": "function", "name": "get_weather", "parameters": report.STRICT, "strict": True}, ITEMS[1]]
+    named = {"type": "function", "name": "get_weather"}
+    for choice in "required", named, {"type": "allowed_tools", "mode": "required", "tools": [named]}:
+        for tools in ITEMS, strict:
+            calls = [item for item in respond("call", tools=tools, tool_choice=choice).output if item.type == "function_call"]
+            same([json.loads(call.arguments) for call in calls], [{"city": "Paris", "unit": "celsius"}])
+        raises(openai.InternalServerError, lambda: respond("hello", tools=ITEMS, tool_choice=choice))
+    raises(openai.InternalServerError, lambda: respond("noargs", tools=ITEMS, tool_choice=named))
+    raises(openai.InternalServerError, lambda: respond("hello", text={"format": {"type": "json_object"}}))
+
+
+@r.check("structured", "responses: what cannot be held is refused")
+def _():
+    form = {"type": "json_schema", "name": "n", "schema": {"type": "string", "pattern": "("}, "strict": True}
+    error = raises(openai.BadRequestError, lambda: respond("report", text={"format": form}))
+    holds(error.param == "text.format.schema" and "pattern" in error.message, error)
 
 
 @r.check("responses", "reasoning items")
