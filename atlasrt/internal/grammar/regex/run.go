@@ -1,6 +1,9 @@
 package regex
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // Endless is a run without an end.
 const Endless = math.MaxInt
@@ -62,19 +65,29 @@ func (s *Set) findRun(r, c Ref) int {
 	return run
 }
 
-// runOfAll is Run for an intersection: as many texts as each part allows, less where nothing is then left that all of them match. What a text must not
-// be does not matter once the text is longer.
+// runOfAll is Run for an intersection: as many texts as each part allows, less where nothing is then left that all of them match.
 func (s *Set) runOfAll(r, c Ref) int {
 	run, longest := Endless, 0
+	excluded := []Ref{Nothing} // what may be left of what a text must not be
 	for _, p := range s.parts(r) {
-		if n := s.nodes[p]; n.kind == kindComplement {
-			longest = max(longest, s.longest(n.a))
-		} else {
+		n := s.nodes[p]
+		if n.kind != kindComplement {
 			run = min(run, s.Run(p, c))
+			continue
+		}
+		// Where it has a longest text it does not matter once the text is longer.
+		if length := s.longest(n.a); length < Endless {
+			longest = max(longest, length)
+		} else if excluded = s.derivatives(n.a, c); excluded == nil {
+			return 0
 		}
 	}
 	for less := 1; run > longest; less *= 2 {
-		if alive, err := s.Alive(s.behind(r, c, run)); err == nil && alive {
+		behind := s.behind(r, c, run)
+		if !slices.ContainsFunc(excluded, func(e Ref) bool {
+			alive, err := s.Alive(s.And(behind, s.Not(e)))
+			return err != nil || !alive
+		}) {
 			return run
 		}
 		if run == Endless {
@@ -83,6 +96,35 @@ func (s *Set) runOfAll(r, c Ref) int {
 		run -= less
 	}
 	return 0
+}
+
+// fewDerivatives is how many expressions are looked at for what an excluded one may become.
+const fewDerivatives = 16
+
+// derivatives are all that r becomes by texts of c, one behind the other, and what it is on the way; nil where they are many.
+func (s *Set) derivatives(r, c Ref) []Ref {
+	type visit struct{ r, c Ref }
+	var found []Ref
+	todo := []visit{{r, c}}
+	for at := 0; at < len(todo); at++ {
+		v := todo[at]
+		if s.Nullable(v.c) && !slices.Contains(todo, visit{v.r, c}) {
+			todo = append(todo, visit{v.r, c})
+		}
+		if !slices.Contains(found, v.r) {
+			found = append(found, v.r)
+		}
+		if len(found) > fewDerivatives || len(todo) > 8*fewDerivatives {
+			return nil
+		}
+		for _, b := range s.Classes(v.r, v.c).Members {
+			next := visit{s.Derive(v.r, b), s.Derive(v.c, b)}
+			if next.c != Nothing && !slices.Contains(todo, next) {
+				todo = append(todo, next)
+			}
+		}
+	}
+	return found
 }
 
 // behind matches texts that may follow any n texts of c at the start of r, for n up to Run. Endless is any number.
