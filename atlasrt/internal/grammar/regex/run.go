@@ -41,13 +41,7 @@ func (s *Set) findRun(r, c Ref) int {
 	run := 0
 	switch n.kind {
 	case kindRepeat:
-		if covers, err := s.Covers(n.a, c); err != nil || !covers {
-			return 0
-		}
-		if n.hi == unbounded {
-			return Endless
-		}
-		return int(n.hi)
+		run = max(s.times(n, c), s.Run(n.a, c))
 	case kindConcat:
 		run = s.Run(n.a, c)
 		if run == 0 && s.Nullable(n.a) {
@@ -63,6 +57,18 @@ func (s *Set) findRun(r, c Ref) int {
 		run = s.runOfAll(r, c)
 	}
 	return run
+}
+
+// times is how often a repetition may be of texts of c.
+func (s *Set) times(n node, c Ref) int {
+	covers, err := s.Covers(n.a, c)
+	switch {
+	case err != nil || !covers:
+		return 0
+	case n.hi == unbounded:
+		return Endless
+	}
+	return int(n.hi)
 }
 
 // runOfAll is Run for an intersection: as many texts as each part allows, less where nothing is then left that all of them match.
@@ -133,9 +139,17 @@ func (s *Set) behind(r, c Ref, n int) Ref {
 	node := s.nodes[r]
 	switch node.kind {
 	case kindRepeat:
-		rest := counted{node.a, max(node.lo-int32(min(n, maxCount)), 0), node.hi}
+		inside := s.times(node, c) < n // all of them are in the first part
+		used := int32(min(n, maxCount))
+		if inside {
+			used = 1
+		}
+		rest := counted{node.a, max(node.lo-used, 0), node.hi}
 		if rest.hi != unbounded {
-			rest.hi -= int32(n)
+			rest.hi -= used
+		}
+		if inside {
+			return s.concat(s.behind(node.a, c, n), s.repeat(rest))
 		}
 		return s.repeat(rest)
 	case kindConcat:
