@@ -21,9 +21,10 @@ const (
 	slash
 	blank
 	mark     // the other visible characters of ASCII
-	quotes   // " and \\, which JSON strings do not have as they are
+	quotes   // " and \, which JSON strings do not have as they are
 	control  // of ASCII
-	foreign  // all behind ASCII
+	foreign  // all behind ASCII but those that are odd
+	odd      // white space behind ASCII
 	numKinds = iota
 
 	anyText  kinds = 1<<numKinds - 1
@@ -34,11 +35,25 @@ const (
 // tailKinds are those that tokens are ordered for by what is behind characters of them.
 var tailKinds = [...]kinds{anyText, jsonText}
 
-// kindOf is the kind of a character that begins with a byte.
-func kindOf(b byte) kinds {
-	switch {
-	case b >= 0x80:
+// oddRunes are the odd characters, as pairs of a first and a last.
+var oddRunes = []rune{0x85, 0x85, 0xA0, 0xA0, 0x1680, 0x1680, 0x2000, 0x200A, 0x2028, 0x2029, 0x202F, 0x202F, 0x205F, 0x205F, 0x3000, 0x3000, 0xFEFF, 0xFEFF}
+
+// kindOf is the kind of a character.
+func kindOf(r rune) kinds {
+	if r >= utf8.RuneSelf {
+		for i := 0; i < len(oddRunes); i += 2 {
+			if r >= oddRunes[i] && r <= oddRunes[i+1] {
+				return odd
+			}
+		}
 		return foreign
+	}
+	return asciiKind(byte(r))
+}
+
+// asciiKind is the kind of a character of ASCII.
+func asciiKind(b byte) kinds {
+	switch {
 	case b < ' ' || b == 0x7F:
 		return control
 	case b >= 'a' && b <= 'z':
@@ -71,42 +86,60 @@ func kindsOf(text []byte) kinds {
 		return noText
 	}
 	var all kinds
-	for _, b := range text {
-		all |= kindOf(b)
+	for _, r := range string(text) {
+		if r == utf8.RuneError {
+			r = 0xFF // the text ends within a character, which may become one that is not odd
+		}
+		all |= kindOf(r)
 	}
 	return all
 }
 
 // prefix is how many bytes of a text are whole characters of some kinds, from the first on.
 func (k kinds) prefix(text []byte) int {
-	whole, at := 0, atStart
-	for i, b := range text {
-		if kindOf(b)&k == 0 {
+	at := 0
+	for at < len(text) {
+		r, size := utf8.DecodeRune(text[at:])
+		if r == utf8.RuneError && size < 3 || kindOf(r)&k == 0 {
 			break
 		}
-		if at = shape(at, b); at == noShape {
-			break
-		}
-		if at == atStart {
-			whole = i + 1
-		}
+		at += size
 	}
-	return whole
+	return at
 }
 
 // character is one character of some kinds.
 func (k kinds) character(s *regex.Set) regex.Ref {
 	var ranges []rune
-	for c := range rune(0x80) {
-		if kindOf(byte(c))&k != 0 {
+	for c := range rune(utf8.RuneSelf) {
+		if kindOf(c)&k != 0 {
 			ranges = append(ranges, c, c)
 		}
 	}
+	if k&odd != 0 {
+		ranges = append(ranges, oddRunes...)
+	}
 	if k&foreign != 0 {
-		ranges = append(ranges, 0x80, utf8.MaxRune)
+		next := rune(utf8.RuneSelf)
+		for i := 0; i < len(oddRunes); i += 2 {
+			ranges = append(ranges, next, oddRunes[i]-1)
+			next = oddRunes[i+1] + 1
+		}
+		ranges = append(ranges, next, utf8.MaxRune)
 	}
 	return s.Runes(ranges...)
 }
+
+// begins reports whether a byte may begin a character of some kinds. Kinds behind ASCII are not told apart.
+func (k kinds) begins(b byte) bool {
+	if b >= utf8.RuneSelf {
+		return k&(foreign|odd) != 0 && shape(atStart, b) != noShape
+	}
+	return asciiKind(b)&k != 0
+}
+
+// known reports whether the kinds can be told by bytes: both kinds behind ASCII, or none.
+func (k kinds) known() bool { return k&(foreign|odd) == 0 || k&(foreign|odd) == foreign|odd }
 
 // The bytes of a character in UTF-8, as an automaton: a shape is what may follow.
 const (

@@ -12,6 +12,7 @@ import (
 // node is a state of the machine: the rows and lexers that a text may be at, mostly one. Equal states are one node.
 type node struct {
 	tables  *tables
+	id      int
 	at      []position     // in order
 	accepts bool           // the text may end here
 	classes *regex.Classes // of bytes that do the same
@@ -62,7 +63,7 @@ func (t *tables) node(at []position, accepts bool, w *work) *node {
 	} else {
 		c = t.classes(at...)
 	}
-	made := &node{tables: t, at: slices.Clone(at), accepts: accepts, classes: c, next: make([]atomic.Pointer[node], c.Count())}
+	made := &node{tables: t, id: len(t.nodes), at: slices.Clone(at), accepts: accepts, classes: c, next: make([]atomic.Pointer[node], c.Count())}
 	t.nodes[name] = made
 	t.bytes += 200 + 16*len(at) + 8*c.Count()
 	return made

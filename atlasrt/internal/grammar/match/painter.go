@@ -70,22 +70,26 @@ func (p *painter) paint(n *node) {
 	}
 	v := p.vocabulary
 	var free run
+	stops := false // what is longer than the run may not come
 	if len(p.live) >= manyLive {
 		if p.stays(n) || p.resembles(n) {
 			return
 		}
 		if free = n.run(p.work); free.length > 0 {
 			p.add(v.wholeOf(free.kinds, free.length))
+			stops = free.length >= nearBytes || n.stops(free, p.work)
 		}
 	}
 	for _, l := range p.live {
 		for _, f := range v.firsts[l.byte] {
-			g := &v.groups[f.group]
 			left := 0
-			if g.kinds&^free.kinds == 0 {
+			if f.group.kinds&^free.kinds == 0 {
+				if stops {
+					continue
+				}
 				left = free.length
 			}
-			p.branch(g.trie, f.branch, l.node, left)
+			p.branch(f.group, f.branch, l.node, left)
 		}
 	}
 }
@@ -202,7 +206,7 @@ func (p *painter) branch(t *trie, at uint32, n *node, left int) {
 			return
 		}
 	}
-	if left == 0 && t.text && b.end-b.tokens >= manyTokens && n.run(p.work).covers(b.kinds, int(b.runes)) {
+	if left == 0 && t.kinds&^noText != 0 && b.end-b.tokens >= manyTokens && n.run(p.work).covers(b.kinds, int(b.runes)) {
 		p.tokens(t.below(at))
 		return
 	}
@@ -229,15 +233,14 @@ func (p *painter) far(n *node) *[]int32 {
 	if p.look(n) && len(p.live) >= manyLive {
 		free = n.run(p.work)
 	}
-	for at := range p.vocabulary.far {
-		g := &p.vocabulary.far[at]
+	for _, g := range p.vocabulary.far {
 		left := 0
 		if g.kinds&^free.kinds == 0 {
 			left = free.length
 		}
 		for _, l := range p.live {
 			if at := g.root[l.byte]; at != 0 {
-				p.reach(g.trie, at, l.node, left)
+				p.reach(g, at, l.node, left)
 			}
 		}
 	}

@@ -59,16 +59,14 @@ func (t *tables) runOf(r regex.Ref) run {
 	if !t.regexes.HasRun(r) {
 		return run{}
 	}
-	var all kinds
+	var found run
 	for k := kinds(1); k < anyText; k <<= 1 {
-		if t.regexes.Run(r, t.character(all|k)) > 0 {
-			all |= k
+		more := min(t.regexes.Run(r, t.character(found.kinds|k)), endless)
+		if more > 0 && more >= min(found.length, nearBytes) {
+			found = run{found.kinds | k, more}
 		}
 	}
-	if all == 0 {
-		return run{}
-	}
-	return run{all, min(t.regexes.Run(r, t.character(all)), endless)}
+	return found
 }
 
 // character is one character of some kinds.
@@ -84,7 +82,10 @@ func (t *tables) character(k kinds) regex.Ref {
 // nearRun is the run that nodes near by tell, as with rules that repeat a character.
 func (n *node) nearRun(w *work) run {
 	var all kinds
-	for k := kinds(1); k < anyText; k <<= 1 {
+	for k := kinds(1); k < odd; k <<= 1 {
+		if k == foreign {
+			k |= odd
+		}
 		if _, ok := n.afterRune(k, w); ok {
 			all |= k
 		}
@@ -114,7 +115,7 @@ func (n *node) nearRun(w *work) run {
 	return run{all, endless}
 }
 
-// afterRune are the nodes behind one character of some kinds. It is false where some character may not come.
+// afterRune are the nodes behind one character of some kinds, which are known. It is false where some character may not come.
 func (n *node) afterRune(k kinds, w *work) ([]*node, bool) {
 	type half struct {
 		node  *node
@@ -125,18 +126,8 @@ func (n *node) afterRune(k kinds, w *work) ([]*node, bool) {
 	for at := 0; at < len(todo); at++ {
 		from := todo[at]
 		var seen [256]uint16 // shapes behind a byte of each class
-		lo, hi := 0x80, 0xBF
-		if from.shape == atStart {
-			lo, hi = 0, 0x7F
-			if k&foreign != 0 {
-				hi = 0xF4
-			}
-			if k == foreign {
-				lo = 0x80
-			}
-		}
-		for b := lo; b <= hi; b++ {
-			if kindOf(byte(b))&k == 0 && from.shape == atStart {
+		for b := range 256 {
+			if from.shape == atStart && !k.begins(byte(b)) {
 				continue
 			}
 			to := shape(from.shape, byte(b))
@@ -168,4 +159,34 @@ func (n *node) stays(k kinds, w *work) bool {
 	}
 	after, ok := n.afterRune(k, w)
 	return ok && !slices.ContainsFunc(after, func(next *node) bool { return next.shorten(w) != short })
+}
+
+// stops reports whether nothing of the kinds of a run may come behind it.
+func (n *node) stops(r run, w *work) bool {
+	if !r.kinds.known() {
+		return false
+	}
+	at := []*node{n}
+	for range r.length {
+		var next []*node
+		for _, n := range at {
+			after, ok := n.afterRune(r.kinds, w)
+			if !ok {
+				return false
+			}
+			next = append(next, after...)
+		}
+		slices.SortFunc(next, func(a, b *node) int { return a.id - b.id })
+		if at = slices.Compact(next); len(at) > farNodes {
+			return false
+		}
+	}
+	for _, n := range at {
+		for b := range 256 {
+			if r.kinds.begins(byte(b)) && n.step(byte(b), w) != n.tables.dead {
+				return false
+			}
+		}
+	}
+	return true
 }

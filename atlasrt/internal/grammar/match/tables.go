@@ -12,8 +12,7 @@ import (
 // pointers that say where it leads. Tables that are full are left to the states that are in them, and new ones are begun.
 type tables struct {
 	*program
-	limits      Limits
-	fingerprint uint64 // of the program
+	limits Limits
 
 	lock       sync.Mutex
 	regexes    *regex.Set
@@ -36,20 +35,19 @@ type tables struct {
 }
 
 // newTables begins tables over a set in which nothing was made behind the mark.
-func newTables(p *program, limits Limits, fingerprint uint64, regexes *regex.Set, mark regex.Mark, w *work) *tables {
+func newTables(p *program, limits Limits, regexes *regex.Set, mark regex.Mark, w *work) *tables {
 	t := &tables{
-		program:     p,
-		limits:      limits,
-		fingerprint: fingerprint,
-		regexes:     regexes,
-		mark:        mark,
-		fixed:       regexes.Memory(),
-		characters:  map[kinds]regex.Ref{},
-		unsure:      map[regex.Ref]bool{},
-		rows:        map[string]*row{},
-		lexers:      map[string]*lexer{},
-		nodes:       map[string]*node{},
-		called:      make([]called, len(p.symbols)),
+		program:    p,
+		limits:     limits,
+		regexes:    regexes,
+		mark:       mark,
+		fixed:      regexes.Memory(),
+		characters: map[kinds]regex.Ref{},
+		unsure:     map[regex.Ref]bool{},
+		rows:       map[string]*row{},
+		lexers:     map[string]*lexer{},
+		nodes:      map[string]*node{},
+		called:     make([]called, len(p.symbols)),
 	}
 	t.dead = &node{tables: t, classes: regexes.Classes()}
 	t.dead.next = make([]atomic.Pointer[node], 1)
@@ -72,7 +70,7 @@ func newTables(p *program, limits Limits, fingerprint uint64, regexes *regex.Set
 func (t *tables) next(w *work) *tables {
 	t.lock.Lock()
 	defer t.lock.Unlock()
-	return newTables(t.program, t.limits, t.fingerprint, t.regexes.Fork(t.mark), t.mark, w)
+	return newTables(t.program, t.limits, t.regexes.Fork(t.mark), t.mark, w)
 }
 
 // size is about how many bytes the tables take beyond those of the program.

@@ -5,7 +5,7 @@ type trie struct {
 	nodes  []branch
 	tokens []int32
 	root   [256]uint32 // node of each first byte, or 0
-	text   bool        // all tokens are characters from the first byte on
+	kinds  kinds       // of all tokens' characters; 0 where that is not known
 }
 
 // branch is a node of a trie: the byte that leads to it, and what is below.
@@ -23,8 +23,8 @@ type branch struct {
 const manyRunes = 254
 
 // newTrie makes a trie of tokens in order of their texts.
-func newTrie(tokens []int32, text func(token int32) []byte) *trie {
-	t := &trie{tokens: tokens, nodes: make([]branch, 1, 2*len(tokens)+1)}
+func newTrie(tokens []int32, text func(token int32) []byte, k kinds) *trie {
+	t := &trie{tokens: tokens, kinds: k, nodes: make([]branch, 1, 2*len(tokens)+1)}
 	t.nodes[0].end = uint32(len(tokens))
 	t.grow(text, 0, 0)
 	root := t.nodes[0]
@@ -60,9 +60,17 @@ func (t *trie) grow(text func(token int32) []byte, at uint32, depth int) {
 		if beginsRune(n.byte) && own < manyRunes {
 			own++
 		}
-		runes, all = max(runes, own), all|n.kinds|kindOf(n.byte)
+		runes, all = max(runes, own), all|n.kinds|t.kindsOf(n.byte)
 	}
 	t.nodes[at].runes, t.nodes[at].kinds = runes, all
+}
+
+// kindsOf are the kinds that a character with a byte may be of.
+func (t *trie) kindsOf(b byte) kinds {
+	if b < 0x80 {
+		return asciiKind(b)
+	}
+	return t.kinds & (foreign | odd)
 }
 
 // below are the tokens of a node and all below it.

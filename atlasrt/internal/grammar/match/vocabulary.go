@@ -12,9 +12,9 @@ type Vocabulary struct {
 	ends     []int // of each token's text
 	near     *trie // of tokens that are not far
 	tails    [len(tailKinds)]tails
-	groups   []group // of near tokens
+	groups   []*trie // of near tokens, by the kinds of their characters
 	firsts   [256][]first
-	far      []group // of tokens of more than nearBytes
+	far      []*trie // likewise, of tokens of more than nearBytes
 	painters sync.Pool
 	controls map[string]bool // texts of control tokens
 
@@ -26,15 +26,9 @@ type Vocabulary struct {
 // allow the same of them.
 const nearBytes = 32
 
-// group is the tokens whose characters are of just these kinds.
-type group struct {
-	*trie
-	kinds kinds
-}
-
 // first is a branch of the first bytes of a group's tokens.
 type first struct {
-	group  int32
+	group  *trie
 	branch uint32
 }
 
@@ -84,12 +78,12 @@ func NewVocabulary(tokens [][]byte, control func(id int32) bool) *Vocabulary {
 	}
 	v.sort(near, v.text)
 	v.sort(far, v.text)
-	v.near = newTrie(near, v.text)
+	v.near = newTrie(near, v.text, 0)
 	v.groups, v.far = v.group(near), v.group(far)
-	for at, g := range v.groups {
+	for _, g := range v.groups {
 		for b, branch := range g.root {
 			if branch != 0 {
-				v.firsts[b] = append(v.firsts[b], first{int32(at), branch})
+				v.firsts[b] = append(v.firsts[b], first{g, branch})
 			}
 		}
 	}
@@ -123,7 +117,7 @@ func (v *Vocabulary) sort(tokens []int32, text func(token int32) []byte) {
 }
 
 // group makes groups of tokens, which are in order.
-func (v *Vocabulary) group(order []int32) []group {
+func (v *Vocabulary) group(order []int32) []*trie {
 	number := map[kinds]int{}
 	var all []kinds
 	var tokens [][]int32
@@ -137,10 +131,9 @@ func (v *Vocabulary) group(order []int32) []group {
 		}
 		tokens[at] = append(tokens[at], id)
 	}
-	groups := make([]group, len(all))
+	groups := make([]*trie, len(all))
 	for at, k := range all {
-		groups[at] = group{newTrie(tokens[at], v.text), k}
-		groups[at].text = k != noText
+		groups[at] = newTrie(tokens[at], v.text, k)
 	}
 	return groups
 }
@@ -162,7 +155,7 @@ func (v *Vocabulary) newTails(near []int32, k kinds) tails {
 	}
 	text := func(token int32) []byte { return v.text(token)[cut[token]:] }
 	v.sort(tokens, text)
-	t.trie = newTrie(tokens, text)
+	t.trie = newTrie(tokens, text, 0)
 	return t
 }
 

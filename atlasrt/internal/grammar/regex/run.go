@@ -1,6 +1,9 @@
 package regex
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // Endless is a run without an end.
 const Endless = math.MaxInt
@@ -38,13 +41,7 @@ func (s *Set) findRun(r, c Ref) int {
 	run := 0
 	switch n.kind {
 	case kindRepeat:
-		if covers, err := s.Covers(n.a, c); err != nil || !covers {
-			return 0
-		}
-		if n.hi == unbounded {
-			return Endless
-		}
-		return int(n.hi)
+		run = max(s.times(n, c), s.Run(n.a, c))
 	case kindConcat:
 		run = s.Run(n.a, c)
 		if run == 0 && s.Nullable(n.a) {
@@ -62,19 +59,41 @@ func (s *Set) findRun(r, c Ref) int {
 	return run
 }
 
-// runOfAll is Run for an intersection: as many texts as each part allows, less where nothing is then left that all of them match. What a text must not
-// be does not matter once the text is longer.
+// times is how often a repetition may be of texts of c.
+func (s *Set) times(n node, c Ref) int {
+	covers, err := s.Covers(n.a, c)
+	switch {
+	case err != nil || !covers:
+		return 0
+	case n.hi == unbounded:
+		return Endless
+	}
+	return int(n.hi)
+}
+
+// runOfAll is Run for an intersection: as many texts as each part allows, less where nothing is then left that all of them match.
 func (s *Set) runOfAll(r, c Ref) int {
 	run, longest := Endless, 0
+	excluded := []Ref{Nothing} // what may be left of what a text must not be
 	for _, p := range s.parts(r) {
-		if n := s.nodes[p]; n.kind == kindComplement {
-			longest = max(longest, s.longest(n.a))
-		} else {
+		n := s.nodes[p]
+		if n.kind != kindComplement {
 			run = min(run, s.Run(p, c))
+			continue
+		}
+		// Where it has a longest text it does not matter once the text is longer.
+		if length := s.longest(n.a); length < Endless {
+			longest = max(longest, length)
+		} else if excluded = s.derivatives(n.a, c); excluded == nil {
+			return 0
 		}
 	}
 	for less := 1; run > longest; less *= 2 {
-		if alive, err := s.Alive(s.behind(r, c, run)); err == nil && alive {
+		behind := s.behind(r, c, run)
+		if !slices.ContainsFunc(excluded, func(e Ref) bool {
+			alive, err := s.Alive(s.And(behind, s.Not(e)))
+			return err != nil || !alive
+		}) {
 			return run
 		}
 		if run == Endless {
@@ -85,15 +104,52 @@ func (s *Set) runOfAll(r, c Ref) int {
 	return 0
 }
 
+// fewDerivatives is how many expressions are looked at for what an excluded one may become.
+const fewDerivatives = 16
+
+// derivatives are all that r becomes by texts of c, one behind the other, and what it is on the way; nil where they are many.
+func (s *Set) derivatives(r, c Ref) []Ref {
+	type visit struct{ r, c Ref }
+	var found []Ref
+	todo := []visit{{r, c}}
+	for at := 0; at < len(todo); at++ {
+		v := todo[at]
+		if s.Nullable(v.c) && !slices.Contains(todo, visit{v.r, c}) {
+			todo = append(todo, visit{v.r, c})
+		}
+		if !slices.Contains(found, v.r) {
+			found = append(found, v.r)
+		}
+		if len(found) > fewDerivatives || len(todo) > 8*fewDerivatives {
+			return nil
+		}
+		for _, b := range s.Classes(v.r, v.c).Members {
+			next := visit{s.Derive(v.r, b), s.Derive(v.c, b)}
+			if next.c != Nothing && !slices.Contains(todo, next) {
+				todo = append(todo, next)
+			}
+		}
+	}
+	return found
+}
+
 // behind matches texts that may follow any n texts of c at the start of r, for n up to Run. Endless is any number.
 func (s *Set) behind(r, c Ref, n int) Ref {
 	s.steps++
 	node := s.nodes[r]
 	switch node.kind {
 	case kindRepeat:
-		rest := counted{node.a, max(node.lo-int32(min(n, maxCount)), 0), node.hi}
+		inside := s.times(node, c) < n // all of them are in the first part
+		used := int32(min(n, maxCount))
+		if inside {
+			used = 1
+		}
+		rest := counted{node.a, max(node.lo-used, 0), node.hi}
 		if rest.hi != unbounded {
-			rest.hi -= int32(n)
+			rest.hi -= used
+		}
+		if inside {
+			return s.concat(s.behind(node.a, c, n), s.repeat(rest))
 		}
 		return s.repeat(rest)
 	case kindConcat:

@@ -171,7 +171,7 @@ func (s *Set) dropCounts(counts []counted) ([]counted, bool) {
 	for _, i := range classes[:n] {
 		for _, j := range classes[:n] {
 			small, large := counts[i], counts[j]
-			if i != j && large.hi > 1 && large.lo <= small.lo && small.hi <= large.hi && small.body != large.body &&
+			if i != j && large.body != Nothing && large.hi > 1 && large.lo <= small.lo && small.hi <= large.hi && small.body != large.body &&
 				s.set(small.body).within(s.set(large.body)) {
 				counts[i].body, dropped = Nothing, true
 				break
