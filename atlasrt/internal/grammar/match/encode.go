@@ -3,7 +3,6 @@ package match
 import (
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"hash/fnv"
 
 	"github.com/atlas-inference/atlas/atlasrt/internal/grammar/regex"
@@ -21,14 +20,14 @@ func (s State) AppendBinary(to []byte) ([]byte, error) {
 	t := s.node.tables
 	t.lock.Lock()
 	defer t.lock.Unlock()
-	to = binary.LittleEndian.AppendUint64(to, t.fingerprint)
+	to = binary.LittleEndian.AppendUint64(to, t.identity())
 	return t.appendNode(to, s.node), nil
 }
 
 // State reads what AppendBinary has appended.
 func (m *Machine) State(data []byte) (State, error) {
 	t := m.tables.Load()
-	if len(data) < 8 || binary.LittleEndian.Uint64(data) != t.fingerprint {
+	if len(data) < 8 || binary.LittleEndian.Uint64(data) != t.identity() {
 		return State{}, errors.New("the state is one of another grammar")
 	}
 	w := m.work()
@@ -39,10 +38,26 @@ func (m *Machine) State(data []byte) (State, error) {
 	return State{m, n}, nil
 }
 
-// identify is a number by which programs that are not equal are told apart.
+// identify makes the program's identity.
 func (p *program) identify() uint64 {
+	var data []byte
+	add := func(values ...int32) {
+		for _, v := range values {
+			data = binary.LittleEndian.AppendUint32(data, uint32(v))
+		}
+	}
+	for _, r := range p.terminals {
+		add(int32(r))
+	}
+	for _, s := range p.symbols {
+		add(int32(len(s.begins)))
+		add(s.begins...)
+	}
+	for _, at := range p.places {
+		add(at.next, at.then, at.adds, at.top, at.enough, at.most)
+	}
 	h := fnv.New64a()
-	fmt.Fprint(h, p.terminals, p.symbols, p.places)
+	h.Write(data)
 	return h.Sum64()
 }
 

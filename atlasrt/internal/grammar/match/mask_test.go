@@ -36,6 +36,14 @@ var maskCases = []struct {
 		word := s.Repeat(s.Or(s.Bytes('a', 'z'), s.Bytes('A', 'Z'), s.Bytes('0', '9'), s.Literal("_")), 2, 7)
 		return j.Match(s.Or(s.Concat(lower, s.Literal("@"), word, s.Literal(".com")), s.Repeat(s.NotRunes('/', '/'), 0, 30)))
 	}, []string{"me@Some_1.com", "any text 日本"}},
+	{"words, counted as a whole", func(j *jsonRules) rules.Symbol {
+		return j.pattern(`(?=[^]{0,60}$)(?:\S+\s+){0,9}\S+`)
+	}, []string{"some words\u3000as they come \u00e9t\u00e9 日本"}},
+	{"names of hosts", func(j *jsonRules) rules.Symbol {
+		return j.pattern(`(?=[^]{0,40}$)(?!(?:[^]*\.)?[^.]{2}--)[a-z0-9](?:[a-z0-9-]{0,20}[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]{0,20}[a-z0-9])?)*`)
+	}, []string{"www.some-name.example.com"}},
+	{"no slash", func(j *jsonRules) rules.Symbol { return j.pattern(`[^/]{2,40}`) }, []string{"any text but one 日本 character"}},
+	{"a capital somewhere", func(j *jsonRules) rules.Symbol { return j.pattern(`.*[A-Z].{0,3}`) }, []string{"some text with One"}},
 	{"a rule of letters", func(j *jsonRules) rules.Symbol {
 		s := j.Regexes
 		letter := j.Match(s.Or(s.Bytes('a', 'z'), s.Literal(" ")))
@@ -54,6 +62,14 @@ var maskCases = []struct {
 		control := j.Regexes.Concat(j.Regexes.Bytes(controlBegin, controlBegin), j.Regexes.Text(), j.Regexes.Bytes(controlEnd, controlEnd))
 		return j.Repeat(j.Match(j.Regexes.Or(control, j.Regexes.NotRunes())), rules.Empty, 0, rules.Unbounded)
 	}, []string{"a\xff<|im_end|>\xfeb"}},
+}
+
+func (j *jsonRules) pattern(text string) rules.Symbol {
+	r, err := j.Regexes.Parse(text, regex.Syntax{Anchored: true})
+	if err != nil {
+		panic(err)
+	}
+	return j.Match(r)
 }
 
 func (j *jsonRules) counted(least, most int) rules.Symbol {

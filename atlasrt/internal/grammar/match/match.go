@@ -67,7 +67,7 @@ func New(g *rules.Grammar, v *Vocabulary, limits Limits) (*Machine, error) {
 	}
 	m := &Machine{vocabulary: v, limits: limits.withDefaults()}
 	w := m.work()
-	t := newTables(p, m.limits, p.identify(), g.Regexes, g.Regexes.Mark(), w)
+	t := newTables(p, m.limits, g.Regexes, g.Regexes.Mark(), w)
 	if w.err != nil {
 		return nil, w.err
 	}

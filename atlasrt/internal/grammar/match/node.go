@@ -12,6 +12,7 @@ import (
 // node is a state of the machine: the rows and lexers that a text may be at, mostly one. Equal states are one node.
 type node struct {
 	tables  *tables
+	id      int
 	at      []position     // in order
 	accepts bool           // the text may end here
 	classes *regex.Classes // of bytes that do the same
@@ -20,7 +21,7 @@ type node struct {
 	short   atomic.Pointer[node] // the same for every token; nil: not made yet
 	near    atomic.Pointer[mask]
 	far     atomic.Pointer[[]int32]
-	runs    [2]atomic.Uint64 // of each alphabet, 8 bits: one more than the run, or 0
+	runs    atomic.Pointer[run]
 }
 
 // position is a place in the middle of a row's terminals.
@@ -62,7 +63,7 @@ func (t *tables) node(at []position, accepts bool, w *work) *node {
 	} else {
 		c = t.classes(at...)
 	}
-	made := &node{tables: t, at: slices.Clone(at), accepts: accepts, classes: c, next: make([]atomic.Pointer[node], c.Count())}
+	made := &node{tables: t, id: len(t.nodes), at: slices.Clone(at), accepts: accepts, classes: c, next: make([]atomic.Pointer[node], c.Count())}
 	t.nodes[name] = made
 	t.bytes += 200 + 16*len(at) + 8*c.Count()
 	return made

@@ -68,12 +68,29 @@ func (p *painter) paint(n *node) {
 	if !p.look(n) {
 		return
 	}
-	if len(p.live) >= manyLive && (p.stays(n) || p.resembles(n)) {
-		return
+	v := p.vocabulary
+	var free run
+	stops := false // what is longer than the run may not come
+	if len(p.live) >= manyLive {
+		if p.stays(n) || p.resembles(n) {
+			return
+		}
+		if free = n.run(p.work); free.length > 0 {
+			p.add(v.wholeOf(free.kinds, free.length))
+			stops = free.length >= nearBytes || n.stops(free, p.work)
+		}
 	}
-	p.lead(n, 0)
-	if behind := n.step(' ', p.work); behind != nil && behind != n.tables.dead && p.look(behind) {
-		p.lead(behind, 1)
+	for _, l := range p.live {
+		for _, f := range v.firsts[l.byte] {
+			left := 0
+			if f.group.kinds&^free.kinds == 0 {
+				if stops {
+					continue
+				}
+				left = free.length
+			}
+			p.branch(f.group, f.branch, l.node, left)
+		}
 	}
 }
 
@@ -95,16 +112,16 @@ func (p *painter) look(n *node) bool {
 	return len(p.live) > 0
 }
 
-// stays adds the tokens of a node that does the same behind every character of an alphabet. It is false where there is no such alphabet.
-// All tokens of the alphabet may come then; the others may where their tails may.
+// stays adds the tokens of a node that does the same behind every character of some kinds. It is false where there are no such kinds.
+// All tokens of these kinds may come then; the others may where their tails may.
 func (p *painter) stays(n *node) bool {
-	for _, alphabet := range tailAlphabets {
-		if n.stays(alphabet, p.work) {
-			t := p.vocabulary.tails[alphabet]
+	for at, k := range tailKinds {
+		if n.stays(k, p.work) {
+			t := &p.vocabulary.tails[at]
 			p.add(t.whole)
 			for _, l := range p.live {
 				if at := t.root[l.byte]; at != 0 {
-					p.branch(t.trie, bytesAlphabet, at, l.node, 0)
+					p.branch(t.trie, at, l.node, 0)
 				}
 			}
 			return true
@@ -131,7 +148,7 @@ func (p *painter) resembles(n *node) bool {
 			same--
 		}
 	}
-	if same == 0 || like == n || !slices.ContainsFunc(tailAlphabets[:], func(a int) bool { return like.stays(a, p.work) }) {
+	if same == 0 || like == n || !slices.ContainsFunc(tailKinds[:], func(k kinds) bool { return like.stays(k, p.work) }) {
 		return false
 	}
 	other := p.vocabulary.painters.Get().(*painter)
@@ -166,7 +183,7 @@ func (p *painter) differ(at uint32, n, like *node) {
 		p.remove(t.below(at))
 		return
 	case like == dead:
-		p.branch(t, bytesAlphabet, at, n, 0)
+		p.branch(t, at, n, 0)
 		return
 	}
 	if s, l := n.shorten(p.work), like.shorten(p.work); s == nil || l == nil || s == l {
@@ -178,45 +195,18 @@ func (p *painter) differ(at uint32, n, like *node) {
 	}
 }
 
-// lead adds the tokens that have a lead, behind which n is. p.live is of n.
-func (p *painter) lead(n *node, lead int) {
-	groups := &p.vocabulary.groups[lead]
-	run := 0
-	for alphabet := range groups {
-		g := &groups[alphabet]
-		if alphabet != bytesAlphabet && len(p.live) >= manyLive {
-			longer := n.run(alphabet, p.work)
-			if longer >= g.runes {
-				p.add(g.whole)
-				return
-			}
-			if longer = min(longer, shortRunes); longer > run {
-				run = longer
-				p.add(g.short[run])
-			}
+// branch adds the tokens of a branch whose first byte leads to n. Those with at most left characters from this byte on are there.
+func (p *painter) branch(t *trie, at uint32, n *node, left int) {
+	b := &t.nodes[at]
+	if left > 0 {
+		if beginsRune(b.byte) {
+			left--
 		}
-		for _, l := range p.live {
-			if at := g.root[l.byte]; at != 0 {
-				p.branch(g.trie, alphabet, at, l.node, run)
-			}
-		}
-		if p.work.err != nil {
+		if int(b.runes) <= left {
 			return
 		}
 	}
-}
-
-// branch adds the tokens of a branch whose first byte leads to n. Those that have at most run characters from this byte on are there.
-func (p *painter) branch(t *trie, alphabet int, at uint32, n *node, run int) {
-	b := &t.nodes[at]
-	if int(b.runes) <= run && run > 0 {
-		return
-	}
-	below := int(b.runes)
-	if beginsRune(b.byte) {
-		run, below = max(run-1, 0), below-1
-	}
-	if run == 0 && b.end-b.tokens >= manyTokens && alphabet != bytesAlphabet && n.run(alphabet, p.work) >= below {
+	if left == 0 && t.kinds&^noText != 0 && b.end-b.tokens >= manyTokens && n.run(p.work).covers(b.kinds, int(b.runes)) {
 		p.tokens(t.below(at))
 		return
 	}
@@ -232,22 +222,25 @@ func (p *painter) branch(t *trie, alphabet int, at uint32, n *node, run int) {
 			return
 		}
 		if next != dead {
-			p.branch(t, alphabet, child, next, run)
+			p.branch(t, child, next, left)
 		}
 	}
 }
 
 // far is the far tokens of a node. It is nil where the work is over its limits.
 func (p *painter) far(n *node) *[]int32 {
-	p.look(n)
-	for alphabet, t := range p.vocabulary.far {
-		run := 0
-		if alphabet != bytesAlphabet && len(p.live) >= manyLive && len(t.tokens) > 0 {
-			run = n.run(alphabet, p.work)
+	var free run
+	if p.look(n) && len(p.live) >= manyLive {
+		free = n.run(p.work)
+	}
+	for _, g := range p.vocabulary.far {
+		left := 0
+		if g.kinds&^free.kinds == 0 {
+			left = free.length
 		}
 		for _, l := range p.live {
-			if at := t.root[l.byte]; at != 0 {
-				p.reach(t, at, l.node, run)
+			if at := g.root[l.byte]; at != 0 {
+				p.reach(g, at, l.node, left)
 			}
 		}
 	}
@@ -261,21 +254,23 @@ func (p *painter) far(n *node) *[]int32 {
 	return &far
 }
 
-// reach adds the far tokens of a branch whose first byte leads to n. Those that have at most run characters from this byte on may come.
-func (p *painter) reach(t *trie, at uint32, n *node, run int) {
+// reach adds the far tokens of a branch whose first byte leads to n. Those with at most left characters from this byte on may come.
+func (p *painter) reach(t *trie, at uint32, n *node, left int) {
 	b := &t.nodes[at]
-	if run > 0 && int(b.runes) <= run {
-		p.few = append(p.few, t.below(at)...)
-		return
-	}
-	if beginsRune(b.byte) {
-		run = max(run-1, 0)
+	if left > 0 {
+		if beginsRune(b.byte) {
+			left--
+		}
+		if int(b.runes) <= left {
+			p.few = append(p.few, t.below(at)...)
+			return
+		}
 	}
 	p.few = append(p.few, t.here(at)...)
 	first, end := t.children(at)
 	for child := first; child < end && p.work.spend(1); child++ {
 		if next := n.step(t.nodes[child].byte, p.work); next != nil && next != n.tables.dead {
-			p.reach(t, child, next, run)
+			p.reach(t, child, next, left)
 		}
 	}
 }

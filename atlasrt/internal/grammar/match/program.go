@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"sync"
 
 	"github.com/atlas-inference/atlas/atlasrt/internal/grammar/regex"
 	"github.com/atlas-inference/atlas/atlasrt/internal/grammar/rules"
@@ -15,6 +16,7 @@ type program struct {
 	terminals []regex.Ref // by symbol
 	symbols   []symbol    // by symbol, less the number of terminals
 	places    []place
+	identity  func() uint64 // a number by which programs that are not equal are told apart
 }
 
 // symbol is a rule or a repetition.
@@ -79,6 +81,7 @@ func compile(g *rules.Grammar) (*program, error) {
 	}
 	c.reach()
 	c.place()
+	c.program.identity = sync.OnceValue(c.program.identify)
 	return c.program, nil
 }
 

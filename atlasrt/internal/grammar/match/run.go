@@ -1,69 +1,109 @@
 package match
 
 import (
+	"math/bits"
 	"slices"
 
 	"github.com/atlas-inference/atlas/atlasrt/internal/grammar/regex"
 )
 
-// endless is a run without an end.
+// run is characters that may come one behind the other, whichever they are: at most length of these kinds. Mostly more may not come.
+type run struct {
+	kinds  kinds
+	length int
+}
+
+// endless is the length of a run without an end.
 const endless = manyRunes
 
 // farNodes is how many nodes are looked through for a run that the expressions do not tell.
 const farNodes = 4
 
-// run is a number of characters of an alphabet that may come one behind the other, whichever they are. Mostly there is no larger one.
-func (n *node) run(alphabet int, w *work) int {
-	shift := uint(alphabet % 8 * 8)
-	word := &n.runs[alphabet/8]
-	if known := uint8(word.Load() >> shift); known != 0 {
-		return int(known - 1)
+// covers reports whether all texts of some kinds with so many characters may come.
+func (r run) covers(k kinds, runes int) bool { return k&^r.kinds == 0 && runes <= r.length }
+
+// run is the run at the node.
+func (n *node) run(w *work) run {
+	if known := n.runs.Load(); known != nil {
+		return *known
 	}
-	run := n.findRun(alphabet, w)
+	found := n.tables.run(n.at)
+	if found.length == 0 {
+		found = n.nearRun(w)
+	}
 	if w.err != nil {
-		return 0
+		return run{}
 	}
-	word.Or(uint64(run+1) << shift)
-	return run
+	n.runs.Store(&found)
+	return found
 }
 
-func (n *node) findRun(alphabet int, w *work) int {
-	run := n.tables.run(n.at, alphabet)
-	if run > 0 || !w.spend(len(n.at)) {
-		return run
-	}
-	return n.nearRun(alphabet, w)
-}
-
-// run is the run that the expressions tell.
-func (t *tables) run(at []position, alphabet int) int {
+// run is the best run that the expressions tell.
+func (t *tables) run(at []position) run {
 	t.lock.Lock()
 	defer t.lock.Unlock()
-	run := 0
+	best := run{}
 	for _, p := range at {
 		for _, o := range p.lexer.open {
-			run = max(run, t.regexes.Run(o.rest, t.alphabets[alphabet]))
+			found := t.runOf(o.rest)
+			if a, b := bits.OnesCount16(uint16(found.kinds)), bits.OnesCount16(uint16(best.kinds)); a > b || a == b && found.length > best.length {
+				best = found
+			}
 		}
 	}
-	if run == regex.Endless {
-		return endless
+	return best
+}
+
+// runOf is the run that an expression tells.
+func (t *tables) runOf(r regex.Ref) run {
+	if !t.regexes.HasRun(r) {
+		return run{}
 	}
-	return min(run, endless-1)
+	var found run
+	for k := kinds(1); k < anyText; k <<= 1 {
+		more := min(t.regexes.Run(r, t.character(found.kinds|k)), endless)
+		if more > 0 && more >= min(found.length, nearBytes) {
+			found = run{found.kinds | k, more}
+		}
+	}
+	return found
+}
+
+// character is one character of some kinds.
+func (t *tables) character(k kinds) regex.Ref {
+	r, known := t.characters[k]
+	if !known {
+		r = k.character(t.regexes)
+		t.characters[k] = r
+	}
+	return r
 }
 
 // nearRun is the run that nodes near by tell, as with rules that repeat a character.
-func (n *node) nearRun(alphabet int, w *work) int {
+func (n *node) nearRun(w *work) run {
+	var all kinds
+	for k := kinds(1); k < odd; k <<= 1 {
+		if k == foreign {
+			k |= odd
+		}
+		if _, ok := n.afterRune(k, w); ok {
+			all |= k
+		}
+	}
+	if all == 0 {
+		return run{}
+	}
 	seen := []*node{n}
-	level := 0
-	for from := 0; from < len(seen); level++ {
+	length := 0
+	for from := 0; from < len(seen); length++ {
 		end := len(seen)
 		if end > farNodes {
-			return level
+			return run{all, length}
 		}
 		for ; from < end; from++ {
-			after, ok := seen[from].afterRune(alphabet, w)
+			after, ok := seen[from].afterRune(all, w)
 			if !ok {
-				return level
+				return run{all, length}
 			}
 			for _, next := range after {
 				if !slices.Contains(seen, next) {
@@ -72,11 +112,11 @@ func (n *node) nearRun(alphabet int, w *work) int {
 			}
 		}
 	}
-	return endless
+	return run{all, endless}
 }
 
-// afterRune are the nodes behind one character of an alphabet. It is false where some character may not come.
-func (n *node) afterRune(alphabet int, w *work) ([]*node, bool) {
+// afterRune are the nodes behind one character of some kinds, which are known. It is false where some character may not come.
+func (n *node) afterRune(k kinds, w *work) ([]*node, bool) {
 	type half struct {
 		node  *node
 		shape int
@@ -86,15 +126,8 @@ func (n *node) afterRune(alphabet int, w *work) ([]*node, bool) {
 	for at := 0; at < len(todo); at++ {
 		from := todo[at]
 		var seen [256]uint16 // shapes behind a byte of each class
-		lo, hi := 0x80, 0xBF
-		if from.shape == atStart {
-			lo, hi = 0, 0x7F
-			if alphabets[alphabet].more {
-				hi = 0xF4
-			}
-		}
-		for b := lo; b <= hi; b++ {
-			if b < 0x80 && !alphabets[alphabet].ascii[b] {
+		for b := range 256 {
+			if from.shape == atStart && !k.begins(byte(b)) {
 				continue
 			}
 			to := shape(from.shape, byte(b))
@@ -118,12 +151,42 @@ func (n *node) afterRune(alphabet int, w *work) ([]*node, bool) {
 	return after, true
 }
 
-// stays reports whether the node does the same behind every character of an alphabet, as far as near tokens go.
-func (n *node) stays(alphabet int, w *work) bool {
+// stays reports whether the node does the same behind every character of some kinds, as far as near tokens go.
+func (n *node) stays(k kinds, w *work) bool {
 	short := n.shorten(w)
 	if short == nil {
 		return false
 	}
-	after, ok := n.afterRune(alphabet, w)
+	after, ok := n.afterRune(k, w)
 	return ok && !slices.ContainsFunc(after, func(next *node) bool { return next.shorten(w) != short })
+}
+
+// stops reports whether nothing of the kinds of a run may come behind it.
+func (n *node) stops(r run, w *work) bool {
+	if !r.kinds.known() {
+		return false
+	}
+	at := []*node{n}
+	for range r.length {
+		var next []*node
+		for _, n := range at {
+			after, ok := n.afterRune(r.kinds, w)
+			if !ok {
+				return false
+			}
+			next = append(next, after...)
+		}
+		slices.SortFunc(next, func(a, b *node) int { return a.id - b.id })
+		if at = slices.Compact(next); len(at) > farNodes {
+			return false
+		}
+	}
+	for _, n := range at {
+		for b := range 256 {
+			if r.kinds.begins(byte(b)) && n.step(byte(b), w) != n.tables.dead {
+				return false
+			}
+		}
+	}
+	return true
 }

@@ -12,22 +12,21 @@ import (
 // pointers that say where it leads. Tables that are full are left to the states that are in them, and new ones are begun.
 type tables struct {
 	*program
-	limits      Limits
-	fingerprint uint64 // of the program
+	limits Limits
 
-	lock      sync.Mutex
-	regexes   *regex.Set
-	mark      regex.Mark              // of the program's expressions
-	alphabets [numAlphabets]regex.Ref // one character of each
-	unsure    map[regex.Ref]bool      // expressions of which it takes too much work to tell whether some text matches
-	rows      map[string]*row
-	lexers    map[string]*lexer
-	nodes     map[string]*node
-	begin     *node // before the first byte
-	dead      *node // nothing may come, and the text may not end
-	bytes     int   // of rows, lexers, nodes and masks, about
-	fixed     int   // bytes of the program's expressions
-	full      atomic.Bool
+	lock       sync.Mutex
+	regexes    *regex.Set
+	mark       regex.Mark          // of the program's expressions
+	characters map[kinds]regex.Ref // one character of some kinds
+	unsure     map[regex.Ref]bool  // expressions of which it takes too much work to tell whether some text matches
+	rows       map[string]*row
+	lexers     map[string]*lexer
+	nodes      map[string]*node
+	begin      *node // before the first byte
+	dead       *node // nothing may come, and the text may not end
+	bytes      int   // of rows, lexers, nodes and masks, about
+	fixed      int   // bytes of the program's expressions
+	full       atomic.Bool
 
 	key    []byte      // scratch of who looks something up
 	kernel []item      // scratch of follow
@@ -36,26 +35,23 @@ type tables struct {
 }
 
 // newTables begins tables over a set in which nothing was made behind the mark.
-func newTables(p *program, limits Limits, fingerprint uint64, regexes *regex.Set, mark regex.Mark, w *work) *tables {
+func newTables(p *program, limits Limits, regexes *regex.Set, mark regex.Mark, w *work) *tables {
 	t := &tables{
-		program:     p,
-		limits:      limits,
-		fingerprint: fingerprint,
-		regexes:     regexes,
-		mark:        mark,
-		fixed:       regexes.Memory(),
-		unsure:      map[regex.Ref]bool{},
-		rows:        map[string]*row{},
-		lexers:      map[string]*lexer{},
-		nodes:       map[string]*node{},
-		called:      make([]called, len(p.symbols)),
+		program:    p,
+		limits:     limits,
+		regexes:    regexes,
+		mark:       mark,
+		fixed:      regexes.Memory(),
+		characters: map[kinds]regex.Ref{},
+		unsure:     map[regex.Ref]bool{},
+		rows:       map[string]*row{},
+		lexers:     map[string]*lexer{},
+		nodes:      map[string]*node{},
+		called:     make([]called, len(p.symbols)),
 	}
 	t.dead = &node{tables: t, classes: regexes.Classes()}
 	t.dead.next = make([]atomic.Pointer[node], 1)
 	t.dead.next[0].Store(t.dead)
-	for at := range t.alphabets {
-		t.alphabets[at] = alphabets[at].character(regexes)
-	}
 	regexes.Budget = min(regexes.Budget, aliveBudget)
 	first := item{place: firstPlace}
 	r := t.row([]item{first}, p.places[firstPlace].ends)
@@ -74,7 +70,7 @@ func newTables(p *program, limits Limits, fingerprint uint64, regexes *regex.Set
 func (t *tables) next(w *work) *tables {
 	t.lock.Lock()
 	defer t.lock.Unlock()
-	return newTables(t.program, t.limits, t.fingerprint, t.regexes.Fork(t.mark), t.mark, w)
+	return newTables(t.program, t.limits, t.regexes.Fork(t.mark), t.mark, w)
 }
 
 // size is about how many bytes the tables take beyond those of the program.

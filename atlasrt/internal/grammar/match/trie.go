@@ -5,6 +5,7 @@ type trie struct {
 	nodes  []branch
 	tokens []int32
 	root   [256]uint32 // node of each first byte, or 0
+	kinds  kinds       // of all tokens' characters; 0 where that is not known
 }
 
 // branch is a node of a trie: the byte that leads to it, and what is below.
@@ -14,15 +15,16 @@ type branch struct {
 	end      uint32 // of the tokens
 	count    uint16 // of the children
 	byte     byte
-	runes    uint8 // characters that begin from this byte on in the token that has most of them, at most manyRunes
+	runes    uint8 // characters that begin behind this byte in the token that has most of them, at most manyRunes
+	kinds    kinds // of the characters behind this byte
 }
 
 // manyRunes is a number of characters that is as good as any larger one.
 const manyRunes = 254
 
 // newTrie makes a trie of tokens in order of their texts.
-func newTrie(tokens []int32, text func(token int32) []byte) *trie {
-	t := &trie{tokens: tokens, nodes: make([]branch, 1, 2*len(tokens)+1)}
+func newTrie(tokens []int32, text func(token int32) []byte, k kinds) *trie {
+	t := &trie{tokens: tokens, kinds: k, nodes: make([]branch, 1, 2*len(tokens)+1)}
 	t.nodes[0].end = uint32(len(tokens))
 	t.grow(text, 0, 0)
 	root := t.nodes[0]
@@ -50,16 +52,25 @@ func (t *trie) grow(text func(token int32) []byte, at uint32, depth int) {
 	}
 	count := len(t.nodes) - first
 	t.nodes[at].children, t.nodes[at].count = uint32(first), uint16(count)
-	runes := uint8(0)
+	runes, all := uint8(0), kinds(0)
 	for child := first; child < first+count; child++ {
 		t.grow(text, uint32(child), depth+1)
 		n := &t.nodes[child]
-		if beginsRune(n.byte) && n.runes < manyRunes {
-			n.runes++
+		own := n.runes
+		if beginsRune(n.byte) && own < manyRunes {
+			own++
 		}
-		runes = max(runes, n.runes)
+		runes, all = max(runes, own), all|n.kinds|t.kindsOf(n.byte)
 	}
-	t.nodes[at].runes = runes
+	t.nodes[at].runes, t.nodes[at].kinds = runes, all
+}
+
+// kindsOf are the kinds that a character with a byte may be of.
+func (t *trie) kindsOf(b byte) kinds {
+	if b < 0x80 {
+		return asciiKind(b)
+	}
+	return t.kinds & (foreign | odd)
 }
 
 // below are the tokens of a node and all below it.

@@ -6,42 +6,46 @@ import (
 	"sync"
 )
 
-// Vocabulary is the tokens of a model, made ready for masks. It does not change, and serves any number of machines.
+// Vocabulary is the tokens of a model, made ready for masks. It serves any number of machines.
 type Vocabulary struct {
 	texts    []byte
 	ends     []int // of each token's text
 	near     *trie // of tokens that are not far
-	groups   [2][numAlphabets]group
-	tails    [numAlphabets]*tails
-	far      [numAlphabets]*trie // tokens of more than nearBytes, by the last alphabet that has all their characters
+	tails    [len(tailKinds)]tails
+	groups   []*trie // of near tokens, by the kinds of their characters
+	firsts   [256][]first
+	far      []*trie // likewise, of tokens of more than nearBytes
 	painters sync.Pool
 	controls map[string]bool // texts of control tokens
+
+	lock  sync.Mutex
+	whole map[wholeKey][]uint32 // masks of the near tokens of some kinds
 }
 
 // nearBytes is how long tokens are that count as near. There are few others. What is behind so many bytes does not matter to near ones, so that many states
 // allow the same of them.
 const nearBytes = 32
 
-// group is near tokens of one alphabet, which no later alphabet has. Words that begin with a blank are grouped by what is behind it.
-type group struct {
-	*trie
-	// short are masks of all near tokens of this alphabet, those of later ones as well, that have at most so many characters; whole is of all.
-	short [shortRunes + 1][]uint32
-	whole []uint32
-	runes int // of the longest token in whole
+// first is a branch of the first bytes of a group's tokens.
+type first struct {
+	group  *trie
+	branch uint32
 }
 
-// shortRunes is how long tokens are of which there are masks by length.
-const shortRunes = 16
-
-// What the tokens of groups begin with, by number.
-var leads = [2]string{"", " "}
-
-// tails are near tokens by what is behind the characters of an alphabet that they begin with. whole is the mask of those that have nothing there.
+// tails are near tokens by what is behind the characters of some kinds that they begin with. whole is the mask of those that have nothing there.
 type tails struct {
 	*trie
 	whole []uint32
 }
+
+// wholeKey says which tokens a mask has: those of some kinds of at most some characters.
+type wholeKey struct {
+	kinds kinds
+	runes int
+}
+
+// maxWhole is how many such masks are kept.
+const maxWhole = 512
 
 // Bytes around the text of a control token, as package parse has them.
 const (
@@ -52,7 +56,7 @@ const (
 // NewVocabulary makes a vocabulary of each token's bytes. Tokens for which control says so are spelled as control tokens. Tokens without
 // bytes may never come.
 func NewVocabulary(tokens [][]byte, control func(id int32) bool) *Vocabulary {
-	v := &Vocabulary{controls: map[string]bool{}}
+	v := &Vocabulary{controls: map[string]bool{}, whole: map[wholeKey][]uint32{}}
 	v.painters.New = func() any { return newPainter(v) }
 	var near, far []int32
 	for id, text := range tokens {
@@ -72,14 +76,19 @@ func NewVocabulary(tokens [][]byte, control func(id int32) bool) *Vocabulary {
 			near = append(near, int32(id))
 		}
 	}
-	byText := func(a, b int32) int { return bytes.Compare(v.text(a), v.text(b)) }
-	slices.SortFunc(near, byText)
-	slices.SortFunc(far, byText)
-	v.near = newTrie(near, v.text)
-	v.groupFar(far)
-	v.group(near)
-	for _, alphabet := range tailAlphabets {
-		v.tails[alphabet] = v.newTails(near, alphabet)
+	v.sort(near, v.text)
+	v.sort(far, v.text)
+	v.near = newTrie(near, v.text, 0)
+	v.groups, v.far = v.group(near), v.group(far)
+	for _, g := range v.groups {
+		for b, branch := range g.root {
+			if branch != 0 {
+				v.firsts[b] = append(v.firsts[b], first{g, branch})
+			}
+		}
+	}
+	for at, k := range tailKinds {
+		v.tails[at] = v.newTails(near, k)
 	}
 	return v
 }
@@ -102,85 +111,41 @@ func (v *Vocabulary) text(token int32) []byte {
 	return v.texts[from:v.ends[token]]
 }
 
-func (v *Vocabulary) groupFar(order []int32) {
-	var groups [numAlphabets][]int32
+// sort brings tokens in order of some texts of theirs.
+func (v *Vocabulary) sort(tokens []int32, text func(token int32) []byte) {
+	slices.SortFunc(tokens, func(a, b int32) int { return bytes.Compare(text(a), text(b)) })
+}
+
+// group makes groups of tokens, which are in order.
+func (v *Vocabulary) group(order []int32) []*trie {
+	number := map[kinds]int{}
+	var all []kinds
+	var tokens [][]int32
 	for _, id := range order {
-		alphabet := alphabetOf(v.text(id))
-		groups[alphabet] = append(groups[alphabet], id)
+		k := kindsOf(v.text(id))
+		at, known := number[k]
+		if !known {
+			at = len(all)
+			number[k] = at
+			all, tokens = append(all, k), append(tokens, nil)
+		}
+		tokens[at] = append(tokens[at], id)
 	}
-	for alphabet, tokens := range groups {
-		v.far[alphabet] = newTrie(tokens, v.text)
+	groups := make([]*trie, len(all))
+	for at, k := range all {
+		groups[at] = newTrie(tokens[at], v.text, k)
 	}
+	return groups
 }
 
-// group makes the groups of near tokens, which are in order.
-func (v *Vocabulary) group(order []int32) {
-	var groups [2][numAlphabets][]int32
-	for _, id := range order {
-		text := v.text(id)
-		lead, alphabet := 0, alphabetOf(text)
-		if alphabet == printAlphabet && len(text) > 1 && text[0] == ' ' {
-			if rest := alphabetOf(text[1:]); rest > printAlphabet {
-				lead, alphabet = 1, rest
-			}
-		}
-		groups[lead][alphabet] = append(groups[lead][alphabet], id)
-	}
-	for lead := range groups {
-		text := func(token int32) []byte { return v.text(token)[len(leads[lead]):] }
-		for alphabet := numAlphabets - 1; alphabet >= 0; alphabet-- {
-			g := &v.groups[lead][alphabet]
-			g.trie = newTrie(groups[lead][alphabet], text)
-			if alphabet != bytesAlphabet {
-				later := &group{}
-				if alphabet+1 < numAlphabets {
-					later = &v.groups[lead][alphabet+1]
-				}
-				v.count(g, later, text)
-			}
-		}
-	}
-}
-
-// count makes the masks of a group, which have those of the later alphabet.
-func (v *Vocabulary) count(g, later *group, text func(token int32) []byte) {
-	if len(g.tokens) == 0 && later.whole != nil {
-		g.short, g.whole, g.runes = later.short, later.whole, later.runes
-		return
-	}
-	begin := func(mask []uint32) []uint32 {
-		if mask == nil {
-			return make([]uint32, v.Words())
-		}
-		return slices.Clone(mask)
-	}
-	for most := range g.short {
-		g.short[most] = begin(later.short[most])
-	}
-	g.whole, g.runes = begin(later.whole), later.runes
-	for _, id := range g.tokens {
-		runes := 0
-		for _, b := range text(id) {
-			if beginsRune(b) {
-				runes++
-			}
-		}
-		for most := runes; most <= shortRunes; most++ {
-			g.short[most][id/32] |= 1 << (id % 32)
-		}
-		g.whole[id/32] |= 1 << (id % 32)
-		g.runes = max(g.runes, runes)
-	}
-}
-
-// newTails makes the tails of an alphabet.
-func (v *Vocabulary) newTails(near []int32, alphabet int) *tails {
-	t := &tails{whole: make([]uint32, v.Words())}
+// newTails makes the tails of near tokens behind characters of some kinds.
+func (v *Vocabulary) newTails(near []int32, k kinds) tails {
+	t := tails{whole: make([]uint32, v.Words())}
 	cut := make([]uint8, v.Tokens())
 	var tokens []int32
 	for _, id := range near {
 		text := v.text(id)
-		n := alphabets[alphabet].prefix(text)
+		n := k.prefix(text)
 		if n == len(text) {
 			t.whole[id/32] |= 1 << (id % 32)
 			continue
@@ -189,7 +154,51 @@ func (v *Vocabulary) newTails(near []int32, alphabet int) *tails {
 		tokens = append(tokens, id)
 	}
 	text := func(token int32) []byte { return v.text(token)[cut[token]:] }
-	slices.SortFunc(tokens, func(a, b int32) int { return bytes.Compare(text(a), text(b)) })
-	t.trie = newTrie(tokens, text)
+	v.sort(tokens, text)
+	t.trie = newTrie(tokens, text, 0)
 	return t
+}
+
+// wholeOf is the mask of the near tokens whose characters are of some kinds, and at most so many.
+func (v *Vocabulary) wholeOf(k kinds, runes int) []uint32 {
+	key := wholeKey{k, min(runes, nearBytes)}
+	v.lock.Lock()
+	defer v.lock.Unlock()
+	if known := v.whole[key]; known != nil {
+		return known
+	}
+	mask := make([]uint32, v.Words())
+	for _, g := range v.groups {
+		if g.kinds&^k == 0 {
+			g.mark(0, key.runes, mask)
+		}
+	}
+	if len(v.whole) < maxWhole {
+		v.whole[key] = mask
+	}
+	return mask
+}
+
+// mark adds the tokens below a branch that have at most so many characters behind it.
+func (t *trie) mark(at uint32, runes int, mask []uint32) {
+	tokens := t.below(at)
+	more := int(t.nodes[at].runes) > runes
+	if more {
+		tokens = t.here(at)
+	}
+	for _, id := range tokens {
+		mask[id/32] |= 1 << (id % 32)
+	}
+	if !more {
+		return
+	}
+	first, end := t.children(at)
+	for child := first; child < end; child++ {
+		switch b := t.nodes[child].byte; {
+		case !beginsRune(b):
+			t.mark(child, runes, mask)
+		case runes > 0:
+			t.mark(child, runes-1, mask)
+		}
+	}
 }

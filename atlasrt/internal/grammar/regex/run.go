@@ -1,6 +1,9 @@
 package regex
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // Endless is a run without an end.
 const Endless = math.MaxInt
@@ -8,7 +11,7 @@ const Endless = math.MaxInt
 // Run is how many texts of c, one behind the other and whichever they are, a text of r may begin with, as far as the form of r tells: there may be
 // more. It is 0 where the form tells nothing, and Endless. It holds for an r that is Alive.
 func (s *Set) Run(r, c Ref) int {
-	if k := s.nodes[r].kind; k != kindRepeat && k != kindConcat && k != kindUnion && k != kindIntersect {
+	if !s.HasRun(r) {
 		return 0
 	}
 	if run, known := s.runs[[2]Ref{r, c}]; known {
@@ -21,6 +24,15 @@ func (s *Set) Run(r, c Ref) int {
 	s.runs[[2]Ref{r, c}] = run
 	s.bytes += 40
 	return run
+}
+
+// HasRun reports whether r is of a form that may tell a run.
+func (s *Set) HasRun(r Ref) bool {
+	n := s.nodes[r]
+	if n.kind == kindConcat && !s.Nullable(n.a) {
+		n = s.nodes[n.a]
+	}
+	return n.kind == kindRepeat || n.kind == kindConcat || n.kind == kindUnion || n.kind == kindIntersect
 }
 
 func (s *Set) findRun(r, c Ref) int {
@@ -48,32 +60,107 @@ func (s *Set) findRun(r, c Ref) int {
 			}
 		}
 	case kindIntersect:
-		run = s.runBut(s.parts(r), c)
+		run = s.runOfAll(r, c)
 	}
 	return run
 }
 
-// runBut is Run for a text that is none of a few others: where it may go on until it is longer than these, they do not matter.
-func (s *Set) runBut(parts []Ref, c Ref) int {
-	run, longest := -1, 0
-	for _, p := range parts {
-		if n := s.nodes[p]; n.kind == kindComplement {
-			length := s.longest(n.a)
-			if length == Endless {
-				return 0
-			}
-			longest = max(longest, length)
+// runOfAll is Run for an intersection: as many texts as each part allows, less where nothing is then left that all of them match.
+func (s *Set) runOfAll(r, c Ref) int {
+	run, longest := Endless, 0
+	excluded := []Ref{Nothing} // what may be left of what a text must not be
+	for _, p := range s.parts(r) {
+		n := s.nodes[p]
+		if n.kind != kindComplement {
+			run = min(run, s.Run(p, c))
 			continue
 		}
-		if run >= 0 {
+		// Where it has a longest text it does not matter once the text is longer.
+		if length := s.longest(n.a); length < Endless {
+			longest = max(longest, length)
+		} else if excluded = s.derivatives(n.a, c); excluded == nil {
 			return 0
 		}
-		run = s.Run(p, c)
 	}
-	if run <= longest {
-		return 0
+	for less := 1; run > longest; less *= 2 {
+		behind := s.behind(r, c, run)
+		if !slices.ContainsFunc(excluded, func(e Ref) bool {
+			alive, err := s.Alive(s.And(behind, s.Not(e)))
+			return err != nil || !alive
+		}) {
+			return run
+		}
+		if run == Endless {
+			return 0
+		}
+		run -= less
 	}
-	return run
+	return 0
+}
+
+// fewDerivatives is how many expressions are looked at for what an excluded one may become.
+const fewDerivatives = 16
+
+// derivatives are all that r becomes by texts of c, one behind the other, and what it is on the way; nil where they are many.
+func (s *Set) derivatives(r, c Ref) []Ref {
+	type visit struct{ r, c Ref }
+	var found []Ref
+	todo := []visit{{r, c}}
+	for at := 0; at < len(todo); at++ {
+		v := todo[at]
+		if s.Nullable(v.c) && !slices.Contains(todo, visit{v.r, c}) {
+			todo = append(todo, visit{v.r, c})
+		}
+		if !slices.Contains(found, v.r) {
+			found = append(found, v.r)
+		}
+		if len(found) > fewDerivatives || len(todo) > 8*fewDerivatives {
+			return nil
+		}
+		for _, b := range s.Classes(v.r, v.c).Members {
+			next := visit{s.Derive(v.r, b), s.Derive(v.c, b)}
+			if next.c != Nothing && !slices.Contains(todo, next) {
+				todo = append(todo, next)
+			}
+		}
+	}
+	return found
+}
+
+// behind matches texts that may follow any n texts of c at the start of r, for n up to Run. Endless is any number.
+func (s *Set) behind(r, c Ref, n int) Ref {
+	s.steps++
+	node := s.nodes[r]
+	switch node.kind {
+	case kindRepeat:
+		rest := counted{node.a, max(node.lo-int32(min(n, maxCount)), 0), node.hi}
+		if rest.hi != unbounded {
+			rest.hi -= int32(n)
+		}
+		return s.repeat(rest)
+	case kindConcat:
+		if s.Run(node.a, c) > 0 {
+			return s.concat(s.behind(node.a, c, n), node.b)
+		}
+		return s.behind(node.b, c, n)
+	case kindUnion:
+		var parts []Ref
+		for _, p := range s.parts(r) {
+			if s.Run(p, c) >= n {
+				parts = append(parts, s.behind(p, c, n))
+			}
+		}
+		return s.or(parts)
+	case kindIntersect:
+		var parts []Ref
+		for _, p := range s.parts(r) {
+			if s.nodes[p].kind != kindComplement {
+				parts = append(parts, s.behind(p, c, n))
+			}
+		}
+		return s.and(parts)
+	}
+	return Nothing
 }
 
 // longest is a length in bytes that no text of r exceeds, or Endless.

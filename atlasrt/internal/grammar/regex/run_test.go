@@ -21,7 +21,10 @@ func TestRun(t *testing.T) {
 		{"no names", s.And(s.Repeat(word, 0, -1), names), Endless},
 		{"no names, longer than they are", s.And(s.Repeat(word, 0, 5), names), 5},
 		{"no names, not longer", s.And(s.Repeat(word, 0, 4), names), 0},
-		{"not what has no longest text", s.And(s.Repeat(word, 0, -1), s.Not(s.Concat(letter, s.Repeat(digit, 0, -1)))), 0},
+		{"not what has no longest text", s.And(s.Repeat(word, 0, -1), s.Not(s.Concat(letter, s.Repeat(digit, 0, -1)))), Endless},
+		{"not what begins with a letter", s.And(s.Repeat(word, 0, -1), s.Not(s.Concat(letter, s.Repeat(word, 0, -1)))), 0},
+		{"words, counted as a whole", s.And(s.Repeat(s.Or(word, quote), 0, 9), s.Concat(s.Repeat(s.Concat(s.Repeat(word, 1, -1), quote), 0, 3), word)), 0},
+		{"a word, counted as a whole", s.And(s.Repeat(s.Or(word, quote), 0, 9), s.Concat(s.Repeat(word, 0, -1), quote)), 8},
 		{"a literal", s.Literal("id"), 0},
 	}
 	for _, c := range cases {
