@@ -13,10 +13,10 @@ import (
 	"strings"
 
 	"github.com/atlas-inference/atlas/atlasrt/internal/grammar"
-	"github.com/atlas-inference/atlas/atlasrt/internal/judge"
 	"github.com/atlas-inference/atlas/atlasrt/internal/grammar/match"
 	"github.com/atlas-inference/atlas/atlasrt/internal/grammar/schema"
 	"github.com/atlas-inference/atlas/atlasrt/internal/jsontree"
+	"github.com/atlas-inference/atlas/atlasrt/internal/judge"
 )
 
 func main() {
