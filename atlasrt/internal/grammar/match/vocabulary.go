@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// Vocabulary is the tokens of a model, made ready for masks. It serves any number of machines.
+// Vocabulary is the tokens of a model, made ready for masks. It serves any number of machines, and goroutines, at once.
 type Vocabulary struct {
 	texts    []byte
 	ends     []int // of each token's text
