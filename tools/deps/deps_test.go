@@ -29,7 +29,8 @@ var rules = map[string]string{
 	"atlasrt/internal/jsontree":      "",
 	"atlasrt/internal/jinja":         "atlasrt/internal/jsontree",
 	"atlasrt/internal/chat":          "atlasrt/internal/jinja atlasrt/internal/jsontree",
-	"atlasrt/internal/parse":         "atlasrt/internal/chat atlasrt/internal/jsontree",
+	"atlasrt/internal/grammar":       "atlasrt/internal/grammar atlasrt/internal/jsontree",
+	"atlasrt/internal/parse":         "atlasrt/internal/chat atlasrt/internal/grammar atlasrt/internal/jsontree",
 	"atlasrt/internal/tokenizer":     "",
 	"atlasrt/internal/option":        "",
 	"atlasrt/internal/sample":        "atlasrt/internal/option",
@@ -64,7 +65,7 @@ var rules = map[string]string{
 }
 
 // pure packages are functions of values: no device, no unsafe, no clock, no file.
-var pure = []string{"sched", "cache", "option", "sample", "chat", "jinja", "jsontree", "parse", "tokenizer", "api", "store"}
+var pure = []string{"sched", "cache", "option", "sample", "chat", "jinja", "jsontree", "parse", "grammar", "tokenizer", "api", "store"}
 
 // impure is what pure packages must not import; time is allowed for its types, time.Now is not.
 var impure = []string{"unsafe", "os", "io/ioutil", "net", "net/http", "math/rand", "math/rand/v2", module + "atlasrt/device"}

@@ -75,6 +75,7 @@ type Tool struct {
 	Name        string         // of the function
 	Description string         // for the model
 	Parameters  jsontree.Value // JSON schema, nil where the function takes none
+	Strict      bool           // arguments must follow Parameters
 	// Definition is the tool as the client wrote it; where it is not nil templates see it and nothing of the above.
 	Definition *jsontree.Object
 }

@@ -16,7 +16,7 @@ const (
 	Lark     Kind = "lark"     // a text of the grammar in Text, in the language of the Python package lark
 	Literal  Kind = "literal"  // Text itself
 	Control  Kind = "control"  // the control token whose text is Text; where the vocabulary has none, that text
-	Free     Kind = "free"     // any text and any control tokens in which none of Words comes, be they text or control tokens
+	Free     Kind = "free"     // any text and any control tokens in which none of Words comes; a word is a control token where the vocabulary has it
 	Sequence Kind = "sequence" // Parts, one behind the other
 	Either   Kind = "either"   // one of Parts
 	Repeat   Kind = "repeat"   // Parts[0], from Min to Max times
@@ -40,11 +40,14 @@ const Unbounded = -1
 
 // Spec says what a text must be. It is plain data: it can be encoded, hashed, and compiled in another process.
 type Spec struct {
-	Kind     Kind     `json:"kind"`
-	Text     string   `json:"text,omitempty"`
-	Words    []string `json:"words,omitempty"`
-	Parts    []Spec   `json:"parts,omitempty"`
-	Min      int      `json:"min,omitempty"`
-	Max      int      `json:"max,omitempty"` // may be Unbounded
-	Notation Notation `json:"notation,omitempty"`
+	Kind     Kind     `json:"kind"`               // what the other fields mean
+	Name     string   `json:"name,omitempty"`     // of the part, for whoever asked for it; errors begin with it
+	Text     string   `json:"text,omitempty"`     // schema, expression, grammar or text
+	Not      string   `json:"not,omitempty"`      // of Free: a regular expression that matches no beginning of the text
+	Words    []string `json:"words,omitempty"`    // of Choice and Free
+	Parts    []Spec   `json:"parts,omitempty"`    // of Sequence, Either and Repeat
+	Min      int      `json:"min,omitempty"`      // of Repeat
+	Max      int      `json:"max,omitempty"`      // of Repeat; may be Unbounded
+	Notation Notation `json:"notation,omitempty"` // of Schema; "": Compact
+	Loose    bool     `json:"loose,omitempty"`    // of a Schema that cannot be held: any object will do, and Grammar.Notes says so
 }

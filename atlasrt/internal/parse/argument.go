@@ -1,12 +1,16 @@
 package parse
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/atlas-inference/atlas/atlasrt/internal/grammar/kind"
+)
 
 // argument is a value that is written without quotes, on its way to JSON. Text is handed on as it comes, what may be of another
 // kind when it is whole.
 type argument struct {
 	hand  func(string)
-	kinds kinds
+	kinds kind.Set
 	lines bool // the line end at its end is none of the value
 
 	begun   bool
@@ -15,7 +19,7 @@ type argument struct {
 	held    []byte // what may be text or not
 }
 
-func newArgument(hand func(string), kinds kinds, lines bool) *argument {
+func newArgument(hand func(string), kinds kind.Set, lines bool) *argument {
 	a := &argument{hand: hand, kinds: kinds, lines: lines}
 	a.decide()
 	return a
@@ -50,7 +54,7 @@ func (a *argument) write(piece string) {
 
 // decide hands over what is held if it can be nothing but text.
 func (a *argument) decide() {
-	if a.text = a.kinds.isText(a.held); a.text {
+	if a.text = isText(a.kinds, a.held); a.text {
 		a.hand(`"` + escaped(string(a.held)))
 	}
 }
@@ -60,7 +64,7 @@ func (a *argument) end() {
 	if a.text {
 		a.hand(`"`)
 	} else {
-		a.hand(a.kinds.coerce(string(a.held)))
+		a.hand(coerce(a.kinds, string(a.held)))
 	}
 }
 

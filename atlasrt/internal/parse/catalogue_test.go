@@ -46,7 +46,7 @@ func writings() []written {
 			return "<|tool_call>call:" + name + `{x:<|"|>` + text + `<|"|>}<tool_call|>`
 		}, func(name string) string { return "<|tool_call>call:" + name + "{}<tool_call|>" }, ""},
 		{"llama3_json", object("parameters"), bare, "; "},
-		{"json", object("arguments"), bare, "; "},
+		{"json", object("arguments"), bare, "\n"},
 	}
 }
 

@@ -78,7 +78,7 @@ func examine(t *testing.T, answer string, format, mode byte, sizes []byte) {
 	if steps > mostSteps*(len(answer)+2*len(pieces)+1) {
 		t.Errorf("%s, mode %d, %q: %d steps for %d bytes", name, mode, answer, steps, len(answer))
 	}
-	calls := grammar(t, &config, events)
+	calls := reliable(t, &config, events)
 	written, shown := strings.Count(answer, ink), strings.Count(said(events), ink)
 	// Members of JSON objects that calls do not have are left out, and so is what follows the only call.
 	lossy := calls > 0 && (config.OneCall || slices.Contains([]string{"hermes", "mistral", "llama3_json", "json"}, name))
@@ -111,8 +111,8 @@ func cutsOf(sizes []byte, length int) (cuts []int) {
 	return cuts
 }
 
-// grammar holds joined events against what callers rely on, and counts calls.
-func grammar(t *testing.T, config *Config, events []chat.Event) (calls int) {
+// reliable holds joined events against what callers rely on, and counts calls.
+func reliable(t *testing.T, config *Config, events []chat.Event) (calls int) {
 	for _, e := range events {
 		ok := utf8.ValidString(said([]chat.Event{e}))
 		switch e.Kind {

@@ -3,6 +3,8 @@ package parse
 import (
 	"strings"
 
+	"github.com/atlas-inference/atlas/atlasrt/internal/grammar"
+	"github.com/atlas-inference/atlas/atlasrt/internal/grammar/kind"
 	"github.com/atlas-inference/atlas/atlasrt/internal/jsontree"
 )
 
@@ -154,8 +156,17 @@ func bareValue(text string) string {
 	case "True", "False":
 		return strings.ToLower(text)
 	}
-	if v, err := jsontree.Decode([]byte(text), jsontree.Limits{}); err == nil && valueKind(v) != stringKind {
+	if v, err := jsontree.Decode([]byte(text), jsontree.Limits{}); err == nil && kind.Of(v) != kind.String {
 		return text
 	}
 	return quoted(text)
+}
+
+func gemmaCalls() writing {
+	return writing{
+		call: func(name string, arguments grammar.Spec) grammar.Spec {
+			return sequence(control("<|tool_call>"), literal("call:"+name), arguments, control("<tool_call|>"))
+		},
+		notation: grammar.Gemma, free: grammar.Gemma,
+	}
 }

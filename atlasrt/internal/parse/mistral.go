@@ -1,5 +1,7 @@
 package parse
 
+import "github.com/atlas-inference/atlas/atlasrt/internal/grammar"
+
 // mistral reads what follows Mistral's mark: one call, or a list of calls as Mistral-Nemo and Mistral-Small-2409 and -2501 write it.
 //
 //	[TOOL_CALLS]f[ARGS]{"x": 1}[TOOL_CALLS]g[CALL_ID]123456789[ARGS]{}
@@ -47,4 +49,22 @@ func (s *scanner) bareword() string {
 		word = append(word, c)
 		s.at++
 	}
+}
+
+// mistralCalls are those of both kinds. Models whose template does not say an id do not give one.
+func mistralCalls() []writing {
+	id := grammar.Spec{Kind: grammar.Regex, Text: "[a-zA-Z0-9]{9}"}
+	list := bareCalls("arguments", ", ")
+	list.call = func(name string, arguments grammar.Spec) grammar.Spec {
+		return sequence(literal(`{"name": `+quoted(name)+`, "arguments": `), arguments, literal(`, "id": "`), id, literal(`"}`))
+	}
+	list.around = func(calls grammar.Spec) grammar.Spec {
+		return sequence(control("[TOOL_CALLS]"), literal("["), calls, literal("]"))
+	}
+	return []writing{list, {
+		call: func(name string, arguments grammar.Spec) grammar.Spec {
+			return sequence(control("[TOOL_CALLS]"), literal(name), optional(sequence(control("[CALL_ID]"), id)), control("[ARGS]"), arguments)
+		},
+		notation: grammar.Spaced, free: grammar.Flexible,
+	}}
 }

@@ -40,7 +40,7 @@ func toCall(id, name, arguments string) turnCall {
 
 const weather = `{"type": "object", "properties": {
 	"location": {"type": "string"}, "days": {"type": "integer"}, "threshold": {"type": "number"}, "now": {"type": "boolean"},
-	"opts": {"type": "object", "properties": {"verbose": {"type": "boolean"}}}, "tags": {"type": "array", "items": {"type": "string"}}}}`
+	"opts": {"type": "object", "properties": {"verbose": {"type": "boolean"}, "o": {"type": "object"}}}, "tags": {"type": "array", "items": {"type": "string"}}}}`
 
 // TestTemplates renders turns of an assistant with the templates of the models whose formats are known, and reads them.
 func TestTemplates(t *testing.T) {
@@ -99,6 +99,7 @@ func TestTemplates(t *testing.T) {
 					t.Fatalf("no turn of an assistant in %q", rendered)
 				}
 				turn.check(t, c.family.tools, c.family.reasoning, answer[:end[0]])
+				turn.held(t, c.family.tools, c.family.reasoning, answer[:end[0]])
 			})
 		}
 	}

@@ -1,5 +1,7 @@
 package parse
 
+import "github.com/atlas-inference/atlas/atlasrt/internal/grammar"
+
 // Reasoning is how a family marks thoughts.
 type Reasoning struct {
 	Name  string // of the format
@@ -59,3 +61,20 @@ func (s *scanner) thoughts() {
 		s.out.thinking = false
 	}
 }
+
+// Before is what an answer must be that has a form behind its thoughts, which are free. They must come where the prompt ends within them
+// (begun), and may where the model may begin them. Where thoughts are not marked, nil, there are none.
+func (r *Reasoning) Before(form grammar.Spec, begun, may bool) grammar.Spec {
+	if r == nil || !begun && !may {
+		return form
+	}
+	lines := grammar.Spec{Kind: grammar.Repeat, Parts: []grammar.Spec{literal("\n")}, Max: mostLines}
+	thoughts := sequence(grammar.Spec{Kind: grammar.Free, Words: []string{r.Close}}, control(r.Close), lines, form)
+	if begun {
+		return thoughts
+	}
+	return either(form, sequence(control(r.Open), literal(r.word), thoughts))
+}
+
+// mostLines is how many line ends templates write behind thoughts, at most.
+const mostLines = 2

@@ -14,19 +14,21 @@ type Tools struct {
 	opens []string // what begins a call, or several
 	bare  bool     // an answer may also begin with calls in JSON that no mark announces
 	read  func(s *scanner, open int)
+
+	writings []writing // those of the models that use the format
 }
 
 // formats are the ways to write calls that are known.
 func formats() []Tools {
 	return []Tools{
-		{Name: "hermes", Marks: []string{"<tool_call>", "</tool_call>"}, opens: []string{"<tool_call>"}, read: (*scanner).hermes},
-		{Name: "qwen3_coder", Marks: []string{"<tool_call>", "</tool_call>"}, opens: []string{"<tool_call>", "<function="}, read: (*scanner).qwen},
-		{Name: "nemotron", Marks: []string{"<tool_call>", "</tool_call>"}, opens: []string{"<tool_call>", "<function="}, read: (*scanner).qwen},
-		{Name: "minimax", Marks: []string{"<minimax:tool_call>", "</minimax:tool_call>"}, opens: []string{"<minimax:tool_call>", `<invoke name="`}, read: (*scanner).minimax},
-		{Name: "mistral", Marks: []string{"[TOOL_CALLS]", "[ARGS]", "[CALL_ID]"}, opens: []string{"[TOOL_CALLS]"}, read: (*scanner).mistral},
-		{Name: "gemma4", Marks: []string{"<|tool_call>", "<tool_call|>", `<|"|>`}, opens: []string{"<|tool_call>"}, read: (*scanner).gemma},
-		{Name: "llama3_json", Marks: []string{"<|python_tag|>"}, opens: []string{"<|python_tag|>"}, bare: true, read: (*scanner).python},
-		{Name: "json", bare: true},
+		{Name: "hermes", Marks: []string{"<tool_call>", "</tool_call>"}, opens: []string{"<tool_call>"}, read: (*scanner).hermes, writings: []writing{hermesCalls()}},
+		{Name: "qwen3_coder", Marks: []string{"<tool_call>", "</tool_call>"}, opens: []string{"<tool_call>", "<function="}, read: (*scanner).qwen, writings: []writing{qwenCalls()}},
+		{Name: "nemotron", Marks: []string{"<tool_call>", "</tool_call>"}, opens: []string{"<tool_call>", "<function="}, read: (*scanner).qwen, writings: []writing{qwenCalls()}},
+		{Name: "minimax", Marks: []string{"<minimax:tool_call>", "</minimax:tool_call>"}, opens: []string{"<minimax:tool_call>", `<invoke name="`}, read: (*scanner).minimax, writings: []writing{minimaxCalls()}},
+		{Name: "mistral", Marks: []string{"[TOOL_CALLS]", "[ARGS]", "[CALL_ID]"}, opens: []string{"[TOOL_CALLS]"}, read: (*scanner).mistral, writings: mistralCalls()},
+		{Name: "gemma4", Marks: []string{"<|tool_call>", "<tool_call|>", `<|"|>`}, opens: []string{"<|tool_call>"}, read: (*scanner).gemma, writings: []writing{gemmaCalls()}},
+		{Name: "llama3_json", Marks: []string{"<|python_tag|>"}, opens: []string{"<|python_tag|>"}, bare: true, read: (*scanner).python, writings: []writing{bareCalls("parameters", "; ")}},
+		{Name: "json", bare: true, writings: []writing{bareCalls("arguments", "\n")}},
 	}
 }
 

@@ -3,6 +3,9 @@ package parse
 import (
 	"slices"
 	"strings"
+
+	"github.com/atlas-inference/atlas/atlasrt/internal/grammar"
+	"github.com/atlas-inference/atlas/atlasrt/internal/grammar/kind"
 )
 
 // markup is a way to write calls with tags.
@@ -116,7 +119,7 @@ func (s *scanner) parameters(m *markup) (whole bool) {
 
 // parameterValue reads a value and what ends it. A tag within the value is a part of it: closing tags count where a tag follows that
 // may follow them, and others on a line of their own.
-func (s *scanner) parameterValue(m *markup, kinds kinds) (whole bool) {
+func (s *scanner) parameterValue(m *markup, kinds kind.Set) (whole bool) {
 	lines := m.lines && s.take("\n")
 	v := newArgument(s.argue, kinds, lines)
 	ends := []string{m.valueEnd, m.parameter, m.callEnd, m.close, m.open}
@@ -156,4 +159,26 @@ func (s *scanner) follows(tag string, others ...string) bool {
 		return true
 	}
 	return slices.ContainsFunc(others, func(other string) bool { return s.sees(n, other) })
+}
+
+// qwenCalls are also Nemotron's, whose calls each end with a line end.
+func qwenCalls() writing {
+	return writing{
+		call: func(name string, arguments grammar.Spec) grammar.Spec {
+			return sequence(control("<tool_call>"), literal("\n<function="+name+">\n"), arguments, literal("</function>\n"), control("</tool_call>"))
+		},
+		joint: "\n", behind: "\n", notation: grammar.QwenXML, free: grammar.QwenXML,
+	}
+}
+
+func minimaxCalls() writing {
+	return writing{
+		call: func(name string, arguments grammar.Spec) grammar.Spec {
+			return sequence(literal(`<invoke name="`+name+"\">\n"), arguments, literal("</invoke>\n"))
+		},
+		around: func(calls grammar.Spec) grammar.Spec {
+			return sequence(control("<minimax:tool_call>"), literal("\n"), calls, control("</minimax:tool_call>"))
+		},
+		notation: grammar.MiniMax, free: grammar.MiniMax,
+	}
 }

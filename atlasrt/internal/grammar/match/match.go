@@ -78,16 +78,19 @@ func New(g *rules.Grammar, v *Vocabulary, limits Limits) (*Machine, error) {
 	return m, nil
 }
 
-// Start is the state before the first token.
-func (m *Machine) Start() State { return State{m, m.tables.Load().begin} }
-
-// Size is about how many bytes the machine takes now. It grows with the texts that come, to twice Limits.Bytes.
-func (m *Machine) Size() int {
+// Bytes is about how much memory the machine takes now. It grows as texts come that are new to it, to twice Limits.Bytes.
+func (m *Machine) Bytes() int {
 	t := m.tables.Load()
 	t.lock.Lock()
 	defer t.lock.Unlock()
-	return t.fixed + t.size() + 32*len(t.places) + 64*len(t.symbols)
+	return t.bytes + t.regexes.Memory() + placeBytes*len(t.places)
 }
+
+// placeBytes is about what a place of a program takes, with its share of symbols.
+const placeBytes = 64
+
+// Start is the state before the first token.
+func (m *Machine) Start() State { return State{m, m.tables.Load().begin} }
 
 // State is how far a text has come. The zero State allows nothing. States that are equal allow the same; texts that allow the same mostly
 // have equal States, unless tables were begun anew between them.

@@ -16,6 +16,7 @@ type Vocabulary struct {
 	firsts   [256][]first
 	far      []*trie // likewise, of tokens of more than nearBytes
 	painters sync.Pool
+	controls map[string]bool // texts of control tokens
 
 	lock  sync.Mutex
 	whole map[wholeKey][]uint32 // masks of the near tokens of some kinds
@@ -55,11 +56,12 @@ const (
 // NewVocabulary makes a vocabulary of each token's bytes. Tokens for which control says so are spelled as control tokens. Tokens without
 // bytes may never come.
 func NewVocabulary(tokens [][]byte, control func(id int32) bool) *Vocabulary {
-	v := &Vocabulary{whole: map[wholeKey][]uint32{}}
+	v := &Vocabulary{whole: map[wholeKey][]uint32{}, controls: map[string]bool{}}
 	v.painters.New = func() any { return newPainter(v) }
 	var near, far []int32
 	for id, text := range tokens {
 		if len(text) > 0 && control(int32(id)) {
+			v.controls[string(text)] = true
 			v.texts = append(v.texts, controlBegin)
 			v.texts = append(v.texts, text...)
 			v.texts = append(v.texts, controlEnd)
@@ -96,6 +98,9 @@ func (v *Vocabulary) Tokens() int { return len(v.ends) }
 
 // Words is the length of a mask: one bit a token.
 func (v *Vocabulary) Words() int { return (len(v.ends) + 31) / 32 }
+
+// HasControl tells whether a text is that of a control token.
+func (v *Vocabulary) HasControl(text string) bool { return v.controls[text] }
 
 // text is a token's bytes.
 func (v *Vocabulary) text(token int32) []byte {

@@ -1,0 +1,132 @@
+package schema
+
+import (
+	"bufio"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/atlas-inference/atlas/atlasrt/internal/jsontree"
+)
+
+// testdata is the folder of the public schemas.
+func testdata(t testing.TB) string {
+	t.Helper()
+	folder := os.Getenv("ATLAS_TESTDATA")
+	if folder == "" {
+		t.Skip("ATLAS_TESTDATA is not set")
+	}
+	return filepath.Join(folder, "jsonschema")
+}
+
+// python writes a value as Python's json.dumps does behind json.loads, with the shortest separators: floats as repr writes them.
+func python(v jsontree.Value) []byte { return appendPython(nil, v) }
+
+func appendPython(b []byte, v jsontree.Value) []byte {
+	switch v := v.(type) {
+	case jsontree.Number:
+		if v.IsInteger() {
+			return append(b, v...)
+		}
+		f, _ := v.Float()
+		return append(b, pythonFloat(f)...)
+	case jsontree.Array:
+		b = append(b, '[')
+		for i, item := range v {
+			if i > 0 {
+				b = append(b, ',')
+			}
+			b = appendPython(b, item)
+		}
+		return append(b, ']')
+	case *jsontree.Object:
+		b = append(b, '{')
+		first := true
+		for name, member := range v.All() {
+			if !first {
+				b = append(b, ',')
+			}
+			first = false
+			b = appendPython(append(jsontree.AppendString(b, name), ':'), member)
+		}
+		return append(b, '}')
+	}
+	return jsontree.Append(b, v)
+}
+
+type instance struct {
+	Valid bool            `json:"valid"`
+	Data  json.RawMessage `json:"data"`
+}
+
+// TestMaskBench judges by a sample of MaskBench: no valid instance may stop, no invalid one pass, and few schemas be refused. Properties come
+// in the schema's order here; some instances have another, and are tried in the schema's.
+func TestMaskBench(t *testing.T) {
+	file, err := os.Open(filepath.Join(testdata(t), "maskbench.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	lines := bufio.NewScanner(file)
+	lines.Buffer(nil, 16<<20)
+	schemas, stopped, reordered, passed := 0, 0, 0, 0
+	keywords := map[string]int{}
+	refusals := 0
+	for lines.Scan() {
+		var line struct {
+			Name   string          `json:"name"`
+			Schema json.RawMessage `json:"schema"`
+			Tests  []instance      `json:"tests"`
+		}
+		if err := json.Unmarshal(lines.Bytes(), &line); err != nil {
+			t.Fatal(err)
+		}
+		schemas++
+		m, err := machine(string(line.Schema), Options{})
+		if err != nil {
+			refusals++
+			keywords[refused(err)]++
+			t.Logf("%s: %v", line.Name, err)
+			continue
+		}
+		d := &document{}
+		root, err := jsontree.Decode(line.Schema, jsontree.Limits{Depth: 256})
+		if err != nil {
+			t.Fatal(err)
+		}
+		d.open(root)
+		for _, test := range line.Tests {
+			value, err := jsontree.Decode(test.Data, jsontree.Limits{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			text := string(python(value))
+			whole, at := accepts(m, text)
+			switch {
+			case whole && !test.Valid:
+				passed++
+				t.Errorf("%s: an invalid instance passes: %.300s", line.Name, text)
+			case !whole && test.Valid:
+				if whole, _ := accepts(m, string(python(ordered(d, d.root, value, 0)))); whole {
+					reordered++
+					t.Logf("%s: the properties of a valid instance are not in the schema's order: %s", line.Name, around(text, at))
+					continue
+				}
+				stopped++
+				t.Errorf("%s: a valid instance stops at byte %d: %s", line.Name, at, around(text, at))
+			}
+		}
+	}
+	t.Logf("%d schemas, %d refused %v, %d valid instances stopped, %d for their order alone, %d invalid ones passed", schemas, refusals, keywords, stopped, reordered, passed)
+	if refusals*100 > schemas*8 {
+		t.Errorf("%d of %d schemas are refused", refusals, schemas)
+	}
+}
+
+// around is a text near a byte.
+func around(text string, at int) string {
+	from, to := max(at-60, 0), min(at+20, len(text))
+	return strings.ToValidUTF8(text[from:at]+" >>> "+text[at:to], "?")
+}

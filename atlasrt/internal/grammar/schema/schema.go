@@ -1,0 +1,130 @@
+// Package schema makes a grammar of a JSON schema: its texts are the values that the schema allows, each property at its place in the schema.
+//
+// A schema is first read as a set of values (set.go): what it allows of each type, with subschemas as nodes that are read when they are needed.
+// Nodes are united, intersected and complemented, so that allOf, anyOf, oneOf, not, if, and keywords beside $ref are exact. The set is then
+// written in a notation.
+//
+// Drafts 4 to 2020-12 are read. Keywords that are unknown, or that only describe, are ignored as the standard says. A schema that asks for what
+// cannot be held is refused with the path and the keyword: nothing is left out silently. Formats are held, not only noted.
+package schema
+
+import (
+	"fmt"
+
+	"github.com/atlas-inference/atlas/atlasrt/internal/grammar/rules"
+	"github.com/atlas-inference/atlas/atlasrt/internal/jsontree"
+)
+
+// Notation is how values are written.
+type Notation string
+
+// Notations.
+const (
+	Compact  Notation = "compact"  // JSON without white space
+	Spaced   Notation = "spaced"   // JSON with one blank behind commas and colons, as Python and templates write it
+	Flexible Notation = "flexible" // JSON with white space where JSON allows it, at most a line end and 20 blanks at a place
+	QwenXML  Notation = "qwen"     // an object as <parameter=key>\nvalue\n</parameter>\n
+	MiniMax  Notation = "minimax"  // an object as <parameter name="key">value</parameter>\n
+	Gemma    Notation = "gemma"    // an object as {key:value}: keys bare and sorted, strings between <|"|>
+)
+
+// Options say how values are written and how much a schema may take.
+type Options struct {
+	Notation Notation                 // "": Compact
+	Mark     func(text string) string // spells a mark of the notation, which may be a control token; nil: as it stands
+	Limits   Limits
+}
+
+// mark spells a mark.
+func (o *Options) mark(text string) string {
+	if o.Mark == nil {
+		return text
+	}
+	return o.Mark(text)
+}
+
+// Limits bound what a schema takes. Zero fields have defaults.
+type Limits struct {
+	Depth   int // nesting of the schema's text; default 256
+	Values  int // values and keys of the schema's text; default 250,000
+	Work    int // steps of reading, which bounds time and memory; default 500,000
+	Symbols int // symbols of the grammar; default 250,000
+}
+
+func (l *Limits) fill() {
+	for _, f := range []struct {
+		field *int
+		value int
+	}{{&l.Depth, 256}, {&l.Values, 250_000}, {&l.Work, 500_000}, {&l.Symbols, 250_000}} {
+		if *f.field == 0 {
+			*f.field = f.value
+		}
+	}
+}
+
+// Invalid is a schema that is none.
+type Invalid struct {
+	Path   string // where, as a JSON pointer behind #
+	Reason string
+}
+
+// Error implements error.
+func (e *Invalid) Error() string {
+	return fmt.Sprintf("not a JSON schema: at %s: %s", e.Path, e.Reason)
+}
+
+// Unsupported is a keyword that cannot be held.
+type Unsupported struct {
+	Path    string // of the schema that has the keyword, as a JSON pointer behind #
+	Keyword string // "" where the whole schema takes too much
+	Reason  string // why not, or what to write in its place
+}
+
+// Error implements error.
+func (e *Unsupported) Error() string {
+	keyword := ""
+	if e.Keyword != "" {
+		keyword = fmt.Sprintf("%q: ", e.Keyword)
+	}
+	return fmt.Sprintf("this JSON schema cannot be held to: at %s: %s%s", e.Path, keyword, e.Reason)
+}
+
+// Unsatisfiable is a schema that no value satisfies.
+type Unsatisfiable struct{}
+
+// Error implements error.
+func (*Unsatisfiable) Error() string {
+	return "no value satisfies this JSON schema: its keywords contradict each other"
+}
+
+// Add adds the values of a schema to a grammar. Its errors are Invalid, Unsupported and Unsatisfiable.
+func Add(b *rules.Builder, schema []byte, options Options) (rules.Symbol, error) {
+	options.Limits.fill()
+	root, err := jsontree.Decode(schema, jsontree.Limits{Depth: options.Limits.Depth, Nodes: options.Limits.Values})
+	if err != nil {
+		return rules.Nothing, &Invalid{Path: "#", Reason: err.Error()}
+	}
+	symbol, c := compile(b, root, options, false)
+	if c.costly {
+		symbol, c = compile(b, root, options, true)
+	}
+	return symbol, c.err
+}
+
+func compile(b *rules.Builder, root jsontree.Value, options Options, brief bool) (rules.Symbol, *compiler) {
+	c := newCompiler(b, options.Limits)
+	c.brief = brief
+	c.document.open(root)
+	start := c.subschema(c.document.root)
+	if alive, sure := c.look(start); c.err == nil && !alive && sure {
+		c.err = &Unsatisfiable{}
+	}
+	if c.err != nil {
+		return rules.Nothing, c
+	}
+	symbol := c.write(start, options)
+	if c.err != nil {
+		symbol = rules.Nothing
+	}
+	return symbol, c
+}
