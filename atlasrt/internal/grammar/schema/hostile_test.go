@@ -7,6 +7,9 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/atlas-inference/atlas/atlasrt/internal/grammar/rules"
+	"github.com/atlas-inference/atlas/atlasrt/internal/jsontree"
 )
 
 func repeated(n int, part func(i int) string) string {
@@ -103,6 +106,54 @@ func TestHostileSchemas(t *testing.T) {
 		}
 		if testing.Verbose() {
 			t.Logf("%s: %d MiB, %.100s", c.name, (after.TotalAlloc-before.TotalAlloc)>>20, got)
+		}
+	}
+}
+
+// Work and symbols grow with the schema, and not faster.
+func TestWorkIsLinear(t *testing.T) {
+	integer := func(i int) string { return fmt.Sprintf(`"p%d":{"type":"integer","minimum":%d}`, i, 1000+i) }
+	cases := map[string]func(n int) string{
+		"properties": func(n int) string {
+			return `{"type":"object","properties":{` + repeated(n, integer) + `},"required":["p1"],"additionalProperties":false}`
+		},
+		"required": func(n int) string {
+			return `{"type":"object","required":[` + repeated(n, func(i int) string { return fmt.Sprintf(`"p%d"`, i) }) + `],"allOf":[{"properties":{` + repeated(n, integer) + `}}]}`
+		},
+		"alternatives": func(n int) string {
+			return `{"anyOf":[` + repeated(n, func(i int) string { return `{"type":"object","properties":{` + integer(i) + `}}` }) + `]}`
+		},
+		"values": func(n int) string {
+			return `{"enum":[` + repeated(n, func(i int) string { return fmt.Sprintf(`"v%d",%d`, i, i) }) + `]}`
+		},
+		"tuples": func(n int) string {
+			return `{"prefixItems":[` + repeated(n, func(int) string { return `{"type":"string"}` }) + `]}`
+		},
+		"references": func(n int) string {
+			return `{"$defs":{` + repeated(n, func(i int) string {
+				return fmt.Sprintf(`"d%d":{"properties":{"next":{"$ref":"#/$defs/d%d"}}}`, i, (i+1)%n)
+			}) + `},"$ref":"#/$defs/d0"}`
+		},
+	}
+	for name, schema := range cases {
+		cost := func(n int) (work, symbols, expressions int) {
+			b := rules.NewBuilder()
+			root, err := jsontree.Decode([]byte(schema(n)), jsontree.Limits{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			options := Options{}
+			options.Limits.fill()
+			_, c := compile(b, root, options, false)
+			if c.err != nil {
+				t.Fatalf("%s: %v", name, c.err)
+			}
+			return c.work, b.Size(), b.Regexes.Size()
+		}
+		work, symbols, expressions := cost(500)
+		work2, symbols2, expressions2 := cost(1000)
+		if 10*work2 > 22*work || 10*symbols2 > 22*symbols || 10*expressions2 > 24*expressions {
+			t.Errorf("%s: twice the schema takes %d and %d steps, %d and %d symbols, %d and %d expressions", name, work, work2, symbols, symbols2, expressions, expressions2)
 		}
 	}
 }

@@ -38,7 +38,12 @@ func (w *writer) parameters(n node, options Options) rules.Symbol {
 		member: p.member,
 	}
 	var ways []rules.Symbol
-	for _, o := range w.read(n).objects {
+	objects := w.read(n).objects
+	if len(objects) == 0 && w.err == nil {
+		w.at = w.document.root
+		w.invalid("the parameters of a tool are an object, and this schema allows none")
+	}
+	for _, o := range objects {
 		for _, v := range w.meetByFields(o) {
 			ways = append(ways, w.members(v))
 		}

@@ -14,6 +14,7 @@ type numbers struct {
 	finite  []decimal // sorted
 	set     regex.Ref
 	integer bool // all are integers
+	bare    bool // and are written without a point, as in draft 4
 	partial bool // the set has only numbers without exponent right, as those of multipleOf
 }
 
@@ -32,6 +33,7 @@ type numberForms struct {
 	canonical regex.Ref // plain, or as Python writes large and small floats
 	integer   regex.Ref // canonical integers
 	short     regex.Ref // integers without exponent, and at most one zero behind the point
+	bare      regex.Ref // integers without exponent and point
 }
 
 func (f *numberForms) make(s *regex.Set) { f.set = s }
@@ -56,7 +58,8 @@ func (c *compiler) forms() *numberForms {
 	large := f.scientific(16, mostExponent)
 	f.canonical = s.Or(f.plain, s.Concat(f.minus, s.Or(large, f.scientific(-mostExponent, -5))))
 	f.integer = s.Or(s.Concat(f.minus, whole, zeros), s.Concat(f.minus, large))
-	f.short = s.Concat(f.minus, whole, f.optional(s.Literal(".0")))
+	f.bare = s.Concat(f.minus, whole)
+	f.short = s.Concat(f.bare, f.optional(s.Literal(".0")))
 	return f
 }
 
@@ -298,9 +301,9 @@ func (c *compiler) bothNumbers(a, b numbers) numbers {
 				kept = append(kept, d)
 			}
 		}
-		return numbers{finite: kept}
+		return numbers{finite: kept, bare: a.bare || b.bare}
 	}
-	return numbers{set: c.rules.Regexes.And(a.set, b.set), integer: a.integer || b.integer, partial: a.partial || b.partial}
+	return numbers{set: c.rules.Regexes.And(a.set, b.set), integer: a.integer || b.integer, bare: a.bare || b.bare, partial: a.partial || b.partial}
 }
 
 func (c *compiler) eitherNumbers(a, b numbers) numbers {
@@ -310,9 +313,9 @@ func (c *compiler) eitherNumbers(a, b numbers) numbers {
 	case b.any || a.none():
 		return b
 	case len(a.finite) > 0 && len(b.finite) > 0:
-		return numbers{finite: uniqueDecimals(append(a.finite[:len(a.finite):len(a.finite)], b.finite...))}
+		return numbers{finite: uniqueDecimals(append(a.finite[:len(a.finite):len(a.finite)], b.finite...)), bare: a.bare && b.bare}
 	}
-	return numbers{set: c.rules.Regexes.Or(c.canonical(a), c.canonical(b)), integer: a.integer && b.integer, partial: a.partial || b.partial}
+	return numbers{set: c.rules.Regexes.Or(c.canonical(a), c.canonical(b)), integer: a.integer && b.integer, bare: a.bare && b.bare, partial: a.partial || b.partial}
 }
 
 func (c *compiler) notNumbers(a numbers) numbers {
@@ -340,6 +343,8 @@ func (c *compiler) written(n numbers) regex.Ref {
 	switch {
 	case n.any:
 		return c.forms().all
+	case len(n.finite) == 0 && n.bare:
+		return s.And(n.set, c.forms().bare)
 	case len(n.finite) == 0 && n.integer:
 		return s.And(n.set, c.forms().short)
 	case len(n.finite) == 0:
@@ -351,6 +356,9 @@ func (c *compiler) written(n numbers) regex.Ref {
 		scientific, ok := d.scientific()
 		if len(text) <= 2*mostDigits {
 			forms = append(forms, s.Literal(text))
+		}
+		if n.bare {
+			continue
 		}
 		if d.behind() == "" {
 			forms = append(forms, s.Literal(text+".0"))

@@ -4,8 +4,20 @@
 // Nodes are united, intersected and complemented, so that allOf, anyOf, oneOf, not, if, and keywords beside $ref are exact. The set is then
 // written in a notation.
 //
-// Drafts 4 to 2020-12 are read. Keywords that are unknown, or that only describe, are ignored as the standard says. A schema that asks for what
-// cannot be held is refused with the path and the keyword: nothing is left out silently. Formats are held, not only noted.
+// Drafts 4 to 2020-12 are read, and nullable of OpenAPI. Keywords that are unknown, or that only describe, are ignored as the standard says. A
+// schema that asks for what cannot be held is refused with the path and the keyword: nothing is left out silently.
+//
+// Every text of the grammar is a value that the schema allows. Of the texts of such values these are left out:
+//
+//   - properties in another order than that of properties, or ahead of it those that it does not name; required ones that no schema
+//     describes may come in any order among the latter
+//   - strings that a keyword bounds, but for one spelling: each character as it is, escaped by a letter or as \u00xx only where it must be
+//   - numbers that a keyword bounds with an exponent, unless Python would write a float so; integers with an exponent
+//   - where alternatives overlap so much that they cannot be taken apart within the limit of work, values that lie in one of them only by what
+//     is within an array or an object of another
+//
+// Formats are held, not only noted. A property that the schema does not name may come twice, as no grammar can tell; readers refuse that or
+// take one of them.
 package schema
 
 import (
@@ -32,7 +44,7 @@ const (
 type Options struct {
 	Notation Notation                 // "": Compact
 	Mark     func(text string) string // spells a mark of the notation, which may be a control token; nil: as it stands
-	Limits   Limits
+	Limits   Limits                   // of what the schema takes
 }
 
 // mark spells a mark.
@@ -65,7 +77,7 @@ func (l *Limits) fill() {
 // Invalid is a schema that is none.
 type Invalid struct {
 	Path   string // where, as a JSON pointer behind #
-	Reason string
+	Reason string // what is wrong with it
 }
 
 // Error implements error.

@@ -1,9 +1,7 @@
 package schema
 
 import (
-	"encoding/json"
 	"errors"
-	"strings"
 	"testing"
 
 	"github.com/atlas-inference/atlas/atlasrt/internal/grammar/match"
@@ -43,17 +41,19 @@ func accepts(m *match.Machine, text string) (whole bool, at int) {
 	return n == len(text) && state.Done(), n
 }
 
-// refused is the keyword that an error names; "" where it is none of this package.
+// refused is the keyword that an error names, or what else it says.
 func refused(err error) string {
 	var unsupported *Unsupported
-	var invalid *Invalid
+	var unsatisfiable *Unsatisfiable
 	switch {
+	case errors.As(err, &unsupported) && unsupported.Keyword == "":
+		return "too much work"
 	case errors.As(err, &unsupported):
 		return unsupported.Keyword
-	case errors.As(err, &invalid):
-		return "invalid"
+	case errors.As(err, &unsatisfiable):
+		return "unsatisfiable"
 	}
-	return ""
+	return "invalid"
 }
 
 // check tries texts that a schema allows, and others.
@@ -74,13 +74,4 @@ func check(t *testing.T, schema string, options Options, valid, invalid []string
 			t.Errorf("%s: %s passes", schema, text)
 		}
 	}
-}
-
-// compact is JSON as Python's json.dumps writes it with the shortest separators.
-func compact(t testing.TB, data string) string {
-	t.Helper()
-	if !json.Valid([]byte(data)) {
-		t.Fatalf("not JSON: %s", data)
-	}
-	return strings.TrimSpace(data)
 }
