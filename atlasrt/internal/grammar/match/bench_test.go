@@ -1,6 +1,7 @@
 package match
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -8,6 +9,8 @@ import (
 	"time"
 
 	"github.com/atlas-inference/atlas/atlasrt/internal/grammar/regex"
+	"github.com/atlas-inference/atlas/atlasrt/internal/grammar/rules"
+	"github.com/atlas-inference/atlas/atlasrt/internal/grammar/schema"
 )
 
 // quantiles reports times in microseconds.
@@ -25,84 +28,130 @@ func quantiles(b *testing.B, what string, times []time.Duration) {
 // programs run on the computer as well.
 const repeats = 3
 
-// BenchmarkInstances makes every mask of instances of real schemas.
+// times are of masks and of grammars until their first mask, in one thread.
+type times struct {
+	masks, grammars []time.Duration
+	names           []string // of the masks
+}
+
+// instance goes through a valid instance. build makes a machine that nobody has used.
+func (ts *times) instance(b *testing.B, v *Vocabulary, ids []int32, name string, build func() *Machine) {
+	b.Helper()
+	mask := make([]uint32, v.Words())
+	least := make([]time.Duration, len(ids)+1)
+	for again := range repeats {
+		note := func(at int, since time.Time) {
+			if took := time.Since(since); again == 0 || took < least[at] {
+				least[at] = took
+			}
+		}
+		begin := time.Now()
+		s := build().Start()
+		for at, id := range ids {
+			before := time.Now()
+			if err := s.Mask(mask); err != nil {
+				b.Fatalf("%s: %v", name, err)
+			}
+			note(at, before)
+			if at == 0 {
+				note(len(ids), begin)
+			}
+			next, ok := s.Next(id)
+			if !ok || mask[id/32]>>(id%32)&1 == 0 {
+				b.Logf("%s: token %d %q may not come", name, at, v.text(id))
+				return
+			}
+			s = next
+		}
+		if !s.Done() {
+			b.Fatalf("%s: not done", name)
+		}
+	}
+	for at, id := range ids {
+		ts.names = append(ts.names, fmt.Sprintf("%s, token %d %q", name, at, v.text(id)))
+	}
+	ts.masks = append(ts.masks, least[:len(ids)]...)
+	ts.grammars = append(ts.grammars, least[len(ids)])
+}
+
+func (ts *times) report(b *testing.B) {
+	b.Helper()
+	quantiles(b, "mask", ts.masks)
+	quantiles(b, "compile", ts.grammars)
+	order := make([]int, len(ts.masks))
+	for at := range order {
+		order[at] = at
+	}
+	slices.SortFunc(order, func(a, b int) int { return cmp.Compare(ts.masks[b], ts.masks[a]) })
+	for at := 0; at < len(order); at += max(1, at/2) {
+		b.Log(at, ts.masks[order[at]], ts.names[order[at]])
+	}
+	b.Log(len(ts.masks), "masks")
+}
+
+// BenchmarkInstances makes every mask of instances of real schemas, with grammars of the instances' own shape.
 func BenchmarkInstances(b *testing.B) {
 	v, tok := realVocabulary(b, "qwen3")
-	all := instances(b)
-	mask := make([]uint32, v.Words())
 	for _, c := range []struct {
 		name string
-		text func(j *jsonRules) func() regex.Ref
-	}{
-		{"plain", func(j *jsonRules) func() regex.Ref { return j.text }},
-		{"most1000", func(j *jsonRules) func() regex.Ref {
-			return func() regex.Ref { return j.Regexes.Repeat(j.character(), 0, 1000) }
-		}},
-	} {
+		most int
+	}{{"plain", rules.Unbounded}, {"most1000", 1000}} {
 		b.Run(c.name, func(b *testing.B) {
 			for b.Loop() {
-				var masks, compiles []time.Duration
-				var names []string
-				for _, data := range all {
-					ids := tok.Encode(string(data), false)
-					least := make([]time.Duration, len(ids)+1)
-					for again := range repeats {
-						j := newJSONRules()
-						j.text = c.text(j)
-						shape := j.shape(b, data)
-						begin := time.Now()
-						g, err := j.Grammar(shape)
-						if err != nil {
-							b.Fatal(err)
-						}
-						m, err := New(g, v, Limits{})
-						if err != nil {
-							b.Fatal(err)
-						}
-						note := func(at int, took time.Duration) {
-							if again == 0 || took < least[at] {
-								least[at] = took
-							}
-						}
-						s := m.Start()
-						for at, id := range ids {
-							before := time.Now()
-							if err := s.Mask(mask); err != nil {
+				var ts times
+				for _, line := range schemas(b) {
+					for _, data := range line.valid {
+						ts.instance(b, v, tok.Encode(string(data), false), string(data[:min(len(data), 80)]), func() *Machine {
+							j := newJSONRules()
+							j.text = func() regex.Ref { return j.Regexes.Repeat(j.character(), 0, c.most) }
+							g, err := j.Grammar(j.shape(b, data))
+							if err != nil {
 								b.Fatal(err)
 							}
-							note(at, time.Since(before))
-							if at == 0 {
-								note(len(ids), time.Since(begin))
+							m, err := New(g, v, Limits{})
+							if err != nil {
+								b.Fatal(err)
 							}
-							next, ok := s.Next(id)
-							if !ok || mask[id/32]>>(id%32)&1 == 0 {
-								b.Fatalf("%s: token %d %q may not come", data, at, v.text(id))
-							}
-							s = next
-						}
-						if !s.Done() {
-							b.Fatalf("%s: not done", data)
-						}
+							return m
+						})
 					}
-					for at, id := range ids {
-						names = append(names, fmt.Sprintf("token %d %q of %.100s", at, v.text(id), data))
-					}
-					masks = append(masks, least[:len(ids)]...)
-					compiles = append(compiles, least[len(ids)])
 				}
-				quantiles(b, "mask", masks)
-				quantiles(b, "compile", compiles)
-				order := make([]int, len(masks))
-				for at := range order {
-					order[at] = at
-				}
-				slices.SortFunc(order, func(a, b int) int { return int(masks[b] - masks[a]) })
-				for at := 0; at < len(order); at += max(1, at/2) {
-					b.Log(at, masks[order[at]], names[order[at]])
-				}
-				b.Log(len(masks), "masks")
+				ts.report(b)
 			}
 		})
+	}
+}
+
+// BenchmarkSchemas makes every mask of the valid instances of real schemas that are not refused. An instance whose properties are in another order
+// than the schema's counts to where it stops.
+func BenchmarkSchemas(b *testing.B) {
+	v, tok := realVocabulary(b, "qwen3")
+	for b.Loop() {
+		var ts times
+		for _, line := range schemas(b) {
+			build := func() (*Machine, error) {
+				r := rules.NewBuilder()
+				start, err := schema.Add(r, line.schema, schema.Options{})
+				if err != nil {
+					return nil, err
+				}
+				g, err := r.Grammar(start)
+				if err != nil {
+					return nil, err
+				}
+				return New(g, v, Limits{})
+			}
+			if _, err := build(); err != nil {
+				continue
+			}
+			for _, data := range line.valid {
+				ts.instance(b, v, tok.Encode(string(data), false), line.name, func() *Machine {
+					m, _ := build()
+					return m
+				})
+			}
+		}
+		ts.report(b)
 	}
 }
 

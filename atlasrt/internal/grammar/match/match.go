@@ -30,7 +30,7 @@ const (
 	defaultStates = 1 << 18
 	defaultBytes  = 64 << 20
 	defaultDepth  = 1 << 12
-	defaultSteps  = 1 << 24
+	defaultSteps  = 1 << 22
 )
 
 func (l Limits) withDefaults() Limits {
@@ -78,7 +78,7 @@ func New(g *rules.Grammar, v *Vocabulary, limits Limits) (*Machine, error) {
 	return m, nil
 }
 
-// Bytes is about how much memory the machine takes now. It grows as texts come that are new to it.
+// Bytes is about how much memory the machine takes now. It grows as texts come that are new to it, to twice Limits.Bytes.
 func (m *Machine) Bytes() int {
 	t := m.tables.Load()
 	t.lock.Lock()
@@ -92,13 +92,14 @@ const placeBytes = 64
 // Start is the state before the first token.
 func (m *Machine) Start() State { return State{m, m.tables.Load().begin} }
 
-// State is how far a text has come. The zero State allows nothing.
+// State is how far a text has come. The zero State allows nothing. States that are equal allow the same; texts that allow the same mostly
+// have equal States, unless tables were begun anew between them.
 type State struct {
 	machine *Machine
 	node    *node
 }
 
-// Next is the state behind a token. It is false where the token may not come.
+// Next is the state behind a token. It is false where the token may not come, and where the limits do not allow to tell.
 func (s State) Next(token int32) (State, bool) {
 	if s.node == nil || token < 0 || int(token) >= s.machine.vocabulary.Tokens() {
 		return State{}, false
@@ -111,7 +112,7 @@ func (s State) Next(token int32) (State, bool) {
 	return next, true
 }
 
-// NextBytes is the state behind the longest part of a text that may come, and that part's length.
+// NextBytes is the state behind the longest part of a text that may come, and that part's length in bytes. The limits are those of a token.
 func (s State) NextBytes(text []byte) (State, int) {
 	if s.node == nil {
 		return s, 0

@@ -39,20 +39,28 @@ func realTokens(t testing.TB, name string) ([][]byte, *tokenizer.Tokenizer) {
 	return tokens, tok
 }
 
-// instances are valid instances of real schemas, without white space.
-func instances(t testing.TB) [][]byte {
+// realSchema is a schema with its valid instances, without white space.
+type realSchema struct {
+	name   string
+	schema []byte
+	valid  [][]byte
+}
+
+func schemas(t testing.TB) []realSchema {
 	t.Helper()
 	file, err := os.Open(testdata.Shared(t, "jsonschema/maskbench.jsonl"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer file.Close()
-	var all [][]byte
+	var all []realSchema
 	lines := bufio.NewScanner(file)
 	lines.Buffer(nil, 1<<26)
 	for lines.Scan() {
 		var line struct {
-			Tests []struct {
+			Name   string
+			Schema json.RawMessage
+			Tests  []struct {
 				Valid bool
 				Data  json.RawMessage
 			}
@@ -60,11 +68,13 @@ func instances(t testing.TB) [][]byte {
 		if err := json.Unmarshal(lines.Bytes(), &line); err != nil {
 			t.Fatal(err)
 		}
+		one := realSchema{name: line.Name, schema: line.Schema}
 		for _, test := range line.Tests {
 			if test.Valid {
-				all = append(all, test.Data)
+				one.valid = append(one.valid, test.Data)
 			}
 		}
+		all = append(all, one)
 	}
 	return all
 }
