@@ -6,13 +6,11 @@
 package cpu
 
 import (
-	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"runtime"
 	"sync"
-	"unsafe"
 
 	"github.com/ebitengine/purego"
 	"golang.org/x/sys/unix"
@@ -28,8 +26,8 @@ type Device struct {
 	root    fs.FS // the system's files
 
 	mu     sync.Mutex
-	blocks map[op.Ptr][]byte // what Alloc took, by address
-	run    uintptr           // atlas_pool_run of the first image; every list goes through it
+	memory memories
+	run    uintptr // atlas_pool_run of the first image; every list goes through it
 }
 
 // New makes the device. So many threads run kernels, and the caller of Sync is one of them. 0 means a thread for each processor that
@@ -39,7 +37,7 @@ func New(threads int) (*Device, error) {
 }
 
 func newDevice(threads, processors int, root fs.FS) (*Device, error) {
-	d := &Device{threads: threads, root: root, blocks: map[op.Ptr][]byte{}}
+	d := &Device{threads: threads, root: root, memory: memories{blocks: map[op.Ptr]block{}}}
 	if threads == 0 {
 		limits, _ := d.Limits()
 		d.threads = min(limits.Threads(processors), mostThreads)
@@ -62,14 +60,12 @@ func (d *Device) Limits() (cgroup.Limits, error) { return cgroup.Read(d.root) }
 
 // Alloc takes zeroed memory in whole pages, on huge pages where the system gives them.
 func (d *Device) Alloc(bytes int64) (op.Ptr, error) {
-	b, err := mapMemory(max(bytes, 1))
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	p, err := d.memory.take(bytes)
 	if err != nil {
 		return 0, fmt.Errorf("cannot take %d bytes of memory: %w", bytes, err)
 	}
-	p := op.Ptr(uintptr(unsafe.Pointer(unsafe.SliceData(b))))
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.blocks[p] = b
 	return p, nil
 }
 
@@ -77,10 +73,7 @@ func (d *Device) Alloc(bytes int64) (op.Ptr, error) {
 func (d *Device) Free(p op.Ptr) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if b, ok := d.blocks[p]; ok {
-		delete(d.blocks, p)
-		_ = unix.Munmap(b)
-	}
+	_ = d.memory.give(p)
 }
 
 // CopyIn writes from to device memory.
@@ -111,12 +104,7 @@ func (d *Device) BoundMemory() (free, total int64, limit string) {
 func (d *Device) Close() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	var errs []error
-	for p, b := range d.blocks {
-		delete(d.blocks, p)
-		errs = append(errs, unix.Munmap(b))
-	}
-	return errors.Join(errs...)
+	return d.memory.close()
 }
 
 // Load opens a shared object from memory. The first one starts its pool of threads, which runs the kernels of all.

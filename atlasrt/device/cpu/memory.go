@@ -12,10 +12,7 @@ import (
 	"github.com/atlas-inference/atlas/atlasrt/op"
 )
 
-// hugePage is how many bytes a buffer has at least before huge pages are asked for.
-const hugePage = 2 << 20
-
-// mapMemory takes zeroed pages outside the Go heap.
+// mapMemory takes zeroed pages outside the Go heap, huge ones where the system gives them.
 func mapMemory(bytes int64) ([]byte, error) {
 	b, err := unix.Mmap(-1, 0, int(bytes), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE|unix.MAP_NORESERVE)
 	if err == nil && bytes >= hugePage {
