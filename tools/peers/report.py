@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """Prints what compare.sh measured as Markdown.
 
-usage: report.py DIR [CONFIG TYPE]
+usage: report.py DIR [CONFIG TYPE | MODEL]
 
 DIR holds `about` and, for each round N, N.read (GB/s), N.atlas (of `atlasrt bench --json`) and N.llama (of `llama-bench -o
-json`). With a CONFIG, of a dense Llama, the rows are atlasrt's decode as a part of the read speed instead.
+json`), if there is one. With a CONFIG, of a dense Llama, or a MODEL, whose `atlasrt plan --json` is in `plan`, rows with
+atlasrt's decode as a part of the read speed follow. The median of a round's runs counts.
 """
 
 import itertools
@@ -29,6 +30,19 @@ def bytes_per_token(config, kind):
     return matrices * BYTES[kind] + 4 * hidden * (2 * layers + 1)
 
 
+def bytes_of_model(path, plan):
+    """The same of a checkpoint: all weights, of which the embeddings are the head as well."""
+    files = [path]
+    if os.path.isdir(path):
+        files = [os.path.join(path, name) for name in sorted(os.listdir(path)) if name.endswith(".safetensors")]
+    for file in files:
+        with open(file, "rb") as opened:
+            head = opened.read(64 << 20)
+        if b'"lm_head.weight"' in head or b"\x0d" + bytes(7) + b"output.weight" in head:
+            sys.exit(f"report.py: {path} has a head beside its embeddings, of which a token reads one row: choose a model with one for both")
+    return plan["Weights"]
+
+
 def atlas_rate(report, what):
     (row,) = (row for row in report["measurements"] if row["what"].startswith(what))
     return row["tokens_per_second"]["median"]
@@ -37,7 +51,7 @@ def atlas_rate(report, what):
 def llama_rate(rows, what):
     field = {"prompt": "n_prompt", "decode": "n_gen"}[what]
     (row,) = (row for row in rows if row[field])
-    return row["avg_ts"]
+    return statistics.median(row["samples_ts"])
 
 
 def read_rounds(folder):
@@ -63,30 +77,35 @@ def line(name, values, form):
 
 
 def main():
-    if len(sys.argv) not in (2, 4):
+    if len(sys.argv) not in (2, 3, 4):
         sys.exit(__doc__)
     folder = sys.argv[1]
     rounds = list(read_rounds(folder))
     reads = [speed for speed, _, _ in rounds]
-    decode = [atlas_rate(atlas, "decode") for _, atlas, _ in rounds]
     lines = [line("plain read, GB/s", reads, ".1f")]
     notes = [f"rounds: {len(rounds)}, in turns; ratios are taken round by round"]
-    if len(sys.argv) == 4:
-        with open(sys.argv[2], encoding="utf-8") as file:
-            size = bytes_per_token(json.load(file), sys.argv[3])
-        notes.append(f"bytes per token: {size / 1e9:.3f} GB of {sys.argv[3]} weights")
-        prompt = [atlas_rate(atlas, "prompt") for _, atlas, _ in rounds]
-        speeds = [rate * size / 1e9 for rate in decode]
-        lines += [line("prefill, tok/s", prompt, ".1f"), line("decode, tok/s", decode, ".2f")]
-        lines.append(line("decode, GB/s of weights", speeds, ".1f"))
-        lines.append(line("decode / plain read", [speed / read for speed, read in zip(speeds, reads)], ".0%"))
-    else:
-        for what, name in (("prompt", "prefill"), ("decode", "decode")):
-            ours = [atlas_rate(atlas, what) for _, atlas, _ in rounds]
+    for what, name in (("prompt", "prefill"), ("decode", "decode")):
+        if not any(row["what"].startswith(what) for row in rounds[0][1]["measurements"]):
+            continue
+        ours = [atlas_rate(atlas, what) for _, atlas, _ in rounds]
+        if rounds[0][2]:
             theirs = [llama_rate(llama, what) for _, _, llama in rounds]
             lines.append(line(f"{name}, llama.cpp, tok/s", theirs, ".1f"))
-            lines.append(line(f"{name}, atlasrt, tok/s", ours, ".1f"))
             lines.append(line(f"{name}, atlasrt / llama.cpp", [a / b for a, b in zip(ours, theirs)], ".2f"))
+        lines.append(line(f"{name}, atlasrt, tok/s", ours, ".2f"))
+    if len(sys.argv) > 2:
+        size = None
+        if len(sys.argv) == 4:
+            with open(sys.argv[2], encoding="utf-8") as file:
+                size = bytes_per_token(json.load(file), sys.argv[3])
+        else:
+            with open(os.path.join(folder, "plan"), encoding="utf-8") as file:
+                size = bytes_of_model(sys.argv[2], json.load(file))
+        notes.append(f"bytes per token: {size / 1e9:.3f} GB of weights")
+        speeds = [atlas_rate(atlas, "decode") * size / 1e9 for _, atlas, _ in rounds]
+        lines.append(line("decode, atlasrt, GB/s of weights", speeds, ".1f"))
+        lines.append(line("decode, atlasrt / plain read", [speed / read for speed, read in zip(speeds, reads)], ".0%"))
+    if rounds[0][2]:
         first = rounds[0][2][0]
         notes.append(
             f"llama.cpp: {first['build_commit']}, backend {first['backends']}, {first['model_type']}, keys and values"

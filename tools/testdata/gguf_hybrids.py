@@ -15,6 +15,7 @@ import shutil
 import subprocess
 import sys
 
+from safetensors import safe_open
 from safetensors.torch import load_file
 
 CHECKPOINTS = ["qwen3_next", "qwen3_next-mtp", "qwen3_5", "qwen3_5_text", "qwen3_5_moe", "qwen3_5_moe-mtp"]
@@ -41,7 +42,7 @@ def convert(llama, source, target, variant):
 
     conversion.base.TextModel._set_vocab_gpt2 = stub
     conversion.base.TextModel._set_vocab_sentencepiece = absent
-    with_mtp = any(name.startswith("mtp.") for name in load_file(source / "model.safetensors"))
+    with_mtp = any(name.startswith("mtp.") for file in source.glob("*.safetensors") for name in safe_open(file, "numpy").keys())
     kind = "f32" if variant == "fused" else variant
     script = str(llama / "convert_hf_to_gguf.py")
     sys.argv = [script, str(source), "--outfile", str(target), "--outtype", kind, *VARIANTS[variant], *([] if with_mtp else ["--no-mtp"])]
