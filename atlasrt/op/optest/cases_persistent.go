@@ -47,6 +47,9 @@ func persistentProducts(scheme op.Scheme) []*Case {
 		sizes = append(sizes, size{4240, 8256, 1}, size{4256, 8256, 40})
 		list = append(list, tallLogits(scheme, 4240, 8256, 1))
 	}
+	if scheme == op.SchemeNVFP4 {
+		sizes = append(sizes, size{4240, 12320, 1})
+	}
 	for _, s := range sizes {
 		w, n, name := plain(s.outputs, s.cols, s.rows)
 		list = append(list,
