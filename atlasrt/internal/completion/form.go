@@ -21,11 +21,7 @@ func (g *Generator) Prepare() { g.grammars() }
 func (g *Generator) grammars() *grammar.Cache {
 	g.once.Do(func() {
 		t := g.Tokenizer
-		tokens := make([][]byte, g.Vocab)
-		for i := range tokens {
-			tokens[i] = t.TokenBytes(int32(i))
-		}
-		g.cache = grammar.NewCache(match.NewVocabulary(tokens, t.IsSpecial), grammar.Limits{}, grammarBytes)
+		g.cache = grammar.NewCache(match.NewVocabulary(t.Bytes(int(g.Vocab)), t.IsSpecial), grammar.Limits{}, grammarBytes)
 	})
 	return g.cache
 }

@@ -82,11 +82,7 @@ type Judge struct {
 
 // NewVocabulary is the vocabulary of a tokenizer.
 func NewVocabulary(tok *tokenizer.Tokenizer) *match.Vocabulary {
-	tokens := make([][]byte, tok.VocabSize())
-	for id := range tokens {
-		tokens[id] = tok.TokenBytes(int32(id))
-	}
-	return match.NewVocabulary(tokens, tok.IsSpecial)
+	return match.NewVocabulary(tok.Bytes(tok.VocabSize()), tok.IsSpecial)
 }
 
 // Verdict is how a case went.

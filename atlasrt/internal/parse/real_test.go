@@ -25,11 +25,7 @@ func realTokenizer(t testing.TB, name string) (*tokenizer.Tokenizer, *match.Voca
 	if err != nil {
 		t.Fatal(err)
 	}
-	tokens := make([][]byte, tok.VocabSize())
-	for id := range tokens {
-		tokens[id] = tok.TokenBytes(int32(id))
-	}
-	return tok, match.NewVocabulary(tokens, tok.IsSpecial)
+	return tok, match.NewVocabulary(tok.Bytes(tok.VocabSize()), tok.IsSpecial)
 }
 
 // TestCallsInRealTokens holds calls to forms in the tokens that a model writes, of which a mark may be a part or have several.

@@ -160,6 +160,15 @@ func (t *Tokenizer) TokenBytes(id int32) []byte {
 	return t.pieces.piece(id)
 }
 
+// Bytes are those of each token below ids, none where there is no such token.
+func (t *Tokenizer) Bytes(ids int) [][]byte {
+	all := make([][]byte, ids)
+	for id := range all {
+		all[id] = t.TokenBytes(int32(id))
+	}
+	return all
+}
+
 // VocabSize is one more than the largest id. The model's embedding may have more rows.
 func (t *Tokenizer) VocabSize() int { return len(t.vocabulary.tokens) }
 

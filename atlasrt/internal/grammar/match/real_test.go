@@ -32,11 +32,7 @@ func realTokens(t testing.TB, name string) ([][]byte, *tokenizer.Tokenizer) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tokens := make([][]byte, tok.VocabSize())
-	for id := range tokens {
-		tokens[id] = tok.TokenBytes(int32(id))
-	}
-	return tokens, tok
+	return tok.Bytes(tok.VocabSize()), tok
 }
 
 // realSchema is a schema with its valid instances, without white space.
