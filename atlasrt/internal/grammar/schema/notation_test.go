@@ -159,7 +159,7 @@ func TestNotationsAreReadBack(t *testing.T) {
 					t.Errorf("%s: %q is read as %q: %v", f.notation, written, read, err)
 					continue
 				}
-				if again := string(compactJSON(nil, inOrder(parameters, value))); !whole(reads, again) {
+				if again := string(jsontree.AppendDumps(nil, inOrder(parameters, value), jsontree.Compact)); !whole(reads, again) {
 					t.Errorf("%s: %s\n\t%q is read as %s", f.notation, text, written, again)
 				}
 			}
@@ -208,33 +208,6 @@ var treeSchema = func() jsontree.Value {
 	}
 	return v
 }()
-
-// compactJSON writes a value without white space.
-func compactJSON(b []byte, v jsontree.Value) []byte {
-	switch v := v.(type) {
-	case jsontree.Array:
-		b = append(b, '[')
-		for i, item := range v {
-			if i > 0 {
-				b = append(b, ',')
-			}
-			b = compactJSON(b, item)
-		}
-		return append(b, ']')
-	case *jsontree.Object:
-		b = append(b, '{')
-		first := true
-		for name, member := range v.All() {
-			if !first {
-				b = append(b, ',')
-			}
-			first = false
-			b = compactJSON(append(jsontree.AppendString(b, name), ':'), member)
-		}
-		return append(b, '}')
-	}
-	return jsontree.Append(b, v)
-}
 
 // Calls are what the models' templates write.
 func TestNotations(t *testing.T) {
