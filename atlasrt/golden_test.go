@@ -172,7 +172,7 @@ func TestExactKernelsAgreeWithTransformers(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			want := readGolden(t, name)
 			if slices.Contains(families(), name) {
-				t.Run("oracle-f32", func(t *testing.T) { agrees(t, onOracle(op.F32), want) })
+				t.Run("oracle-f32", func(t *testing.T) { agrees(t, direct(t, place(t, onOracle(op.F32), want.checkpoint, true)), want) })
 			}
 			eachHardwareThat(t, keepsF32, true, func(t *testing.T, target *instance.Target) {
 				sizes := smallSizes()
@@ -181,23 +181,7 @@ func TestExactKernelsAgreeWithTransformers(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				logits, err := d.Logits(want.tokens, 0, true)
-				if err != nil {
-					t.Fatal(err)
-				}
-				logits = logits[len(logits)-len(want.logits):]
-				difference := worst(logits, want.logits)
-				t.Logf("max |Δlogit| %.1e over %d positions", difference, len(want.tokens))
-				if !(difference <= 2e-3) {
-					t.Errorf("max |Δlogit| is %v, want at most 2e-3", difference)
-				}
-				greedy, err := d.Greedy(want.tokens, len(want.greedy))
-				if err != nil {
-					t.Fatal(err)
-				}
-				if !slices.Equal(greedy, want.greedy) {
-					t.Errorf("greedy continuation\n got %v\nwant %v", greedy, want.greedy)
-				}
+				agrees(t, d, want)
 			})
 		})
 	}
