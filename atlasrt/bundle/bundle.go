@@ -19,6 +19,7 @@ type Set interface {
 	op.MoE
 	op.Fused
 	op.Sampler
+	op.Drafting
 	op.Packer
 	op.Memory
 	// Scratch is the most scratch memory, in bytes, that a call of the operation whose struct args is may ask for, where args has

@@ -23,7 +23,7 @@ func Bundle() *bundle.Bundle {
 		Needs:       []string{"asimd", "crc32", "atomics", "asimdrdm", "asimddp"},
 		Features:    []string{"bf16", "i8mm"},
 		Kernels:     Kernels[:],
-		Contract:    "9e47c12f30ce704968914d740c197e44",
+		Contract:    "420dedfd55a2fa26641e7fa6055c9d11",
 		Files:       files,
 		New: func(kernels []op.Kernel, has func(feature string) bool) bundle.Set {
 			return New(kernels, has)

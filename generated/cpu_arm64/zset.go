@@ -17,12 +17,14 @@ var _ bundle.Set = (*Set)(nil)
 
 // Kernels are the entry points of the image, in the order that New takes them. The constants are their places.
 var Kernels = [...]bundle.Kernel{
+	{Name: "atlas_accept"},
 	{Name: "atlas_advance"},
 	{Name: "atlas_causal_conv"},
 	{Name: "atlas_convert"},
 	{Name: "atlas_copy"},
 	{Name: "atlas_delta_rule_0"},
 	{Name: "atlas_delta_rule_1"},
+	{Name: "atlas_draft_rows"},
 	{Name: "atlas_embedding_bf16"},
 	{Name: "atlas_embedding_q8_0"},
 	{Name: "atlas_embedding_q4_0"},
@@ -351,12 +353,14 @@ var Kernels = [...]bundle.Kernel{
 
 const (
 	_ = iota - 1
+	kernelAccept
 	kernelAdvance
 	kernelCausalConv
 	kernelConvert
 	kernelCopy
 	kernelDeltaRule_0
 	kernelDeltaRule_1
+	kernelDraftRows
 	kernelEmbeddingBf16
 	kernelEmbeddingQ8_0
 	kernelEmbeddingQ4_0
@@ -701,6 +705,11 @@ func New(kernels []op.Kernel, has func(feature string) bool) *Set {
 // Swap takes loaded entry points in the place of those that are launched now, in the same order.
 func (s *Set) Swap(kernels []op.Kernel) { s.kernels = [len(Kernels)]op.Kernel(kernels) }
 
+// Accept: kernels/lib/cpu/base.toml.
+func (s *Set) Accept(q op.Stream, a op.Accept) {
+	s.launchAccept(q, a)
+}
+
 // Advance: kernels/lib/cpu/base.toml.
 func (s *Set) Advance(q op.Stream, a op.Advance) {
 	s.launchAdvance(q, a)
@@ -729,6 +738,11 @@ func (s *Set) DeltaNet(q op.Stream, a op.DeltaNet) bool {
 // DeltaRule: kernels/lib/cpu/recurrent.toml.
 func (s *Set) DeltaRule(q op.Stream, a op.DeltaRule) {
 	s.launchDeltaRule(q, a)
+}
+
+// DraftRows: kernels/lib/cpu/base.toml.
+func (s *Set) DraftRows(q op.Stream, a op.DraftRows) {
+	s.launchDraftRows(q, a)
 }
 
 // Embedding: kernels/lib/cpu/pack.toml.
@@ -1411,6 +1425,12 @@ func (s *Set) Unpack(q op.Stream, a op.Unpack) {
 	}
 }
 
+// launchAccept: kernels/lib/cpu/base.toml.
+func (s *Set) launchAccept(q op.Stream, a op.Accept) {
+	*(*op.Accept)(q.Args(unsafe.Sizeof(a))) = a
+	q.Launch(s.kernels[kernelAccept], op.Grid{X: 1, Y: 1, Z: 1})
+}
+
 // launchAdvance: kernels/lib/cpu/base.toml.
 func (s *Set) launchAdvance(q op.Stream, a op.Advance) {
 	*(*op.Advance)(q.Args(unsafe.Sizeof(a))) = a
@@ -1452,6 +1472,12 @@ func (s *Set) launchDeltaRule(q op.Stream, a op.DeltaRule) {
 		*(*argumentsDeltaRule)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelDeltaRule_1], g)
 	}
+}
+
+// launchDraftRows: kernels/lib/cpu/base.toml.
+func (s *Set) launchDraftRows(q op.Stream, a op.DraftRows) {
+	*(*op.DraftRows)(q.Args(unsafe.Sizeof(a))) = a
+	q.Launch(s.kernels[kernelDraftRows], op.Grid{X: 1, Y: 1, Z: 1})
 }
 
 // launchEmbeddingBf16: kernels/lib/cpu/pack.toml.

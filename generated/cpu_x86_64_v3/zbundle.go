@@ -23,7 +23,7 @@ func Bundle() *bundle.Bundle {
 		Needs:       []string{"avx2", "fma", "f16c", "bmi1", "bmi2", "abm", "movbe"},
 		Features:    []string{},
 		Kernels:     Kernels[:],
-		Contract:    "432b06b162c3e8b4e5824e47f7955a2b",
+		Contract:    "a0e98c5e4cf5b598afb3dde2e9128ae0",
 		Files:       files,
 		New: func(kernels []op.Kernel, has func(feature string) bool) bundle.Set {
 			return New(kernels, has)

@@ -18,6 +18,7 @@ var _ bundle.Set = (*Set)(nil)
 
 // Kernels are the entry points of the image, in the order that New takes them. The constants are their places.
 var Kernels = [...]bundle.Kernel{
+	{Name: "atlas_accept"},
 	{Name: "atlas_advance"},
 	{Name: "atlas_causal_conv_rows_0"},
 	{Name: "atlas_causal_conv_rows_1"},
@@ -35,6 +36,7 @@ var Kernels = [...]bundle.Kernel{
 	{Name: "atlas_delta_chunks_128_2"},
 	{Name: "atlas_delta_rule_128"},
 	{Name: "atlas_delta_rule_256"},
+	{Name: "atlas_draft_rows"},
 	{Name: "atlas_embedding_bf16"},
 	{Name: "atlas_embedding_q8_0"},
 	{Name: "atlas_embedding_q4_0"},
@@ -1106,6 +1108,7 @@ var Kernels = [...]bundle.Kernel{
 
 const (
 	_ = iota - 1
+	kernelAccept
 	kernelAdvance
 	kernelCausalConvRows_0
 	kernelCausalConvRows_1
@@ -1123,6 +1126,7 @@ const (
 	kernelDeltaChunks_128_2
 	kernelDeltaRule_128
 	kernelDeltaRule_256
+	kernelDraftRows
 	kernelEmbeddingBf16
 	kernelEmbeddingQ8_0
 	kernelEmbeddingQ4_0
@@ -2208,6 +2212,11 @@ func New(kernels []op.Kernel, has func(feature string) bool) *Set {
 // Swap takes loaded entry points in the place of those that are launched now, in the same order.
 func (s *Set) Swap(kernels []op.Kernel) { s.kernels = [len(Kernels)]op.Kernel(kernels) }
 
+// Accept: kernels/lib/cuda/base.toml.
+func (s *Set) Accept(q op.Stream, a op.Accept) {
+	s.launchAccept(q, a)
+}
+
 // Advance: kernels/lib/cuda/base.toml.
 func (s *Set) Advance(q op.Stream, a op.Advance) {
 	s.launchAdvance(q, a)
@@ -2265,6 +2274,11 @@ func (s *Set) DeltaRule(q op.Stream, a op.DeltaRule) {
 	default:
 		s.launchDeltaRule_256(q, a)
 	}
+}
+
+// DraftRows: kernels/lib/cuda/base.toml.
+func (s *Set) DraftRows(q op.Stream, a op.DraftRows) {
+	s.launchDraftRows(q, a)
 }
 
 // Embedding: kernels/h200/base/bf16/kernels.toml,
@@ -4881,6 +4895,14 @@ func (s *Set) Unpack(q op.Stream, a op.Unpack) {
 	}
 }
 
+// launchAccept: kernels/lib/cuda/base.toml.
+func (s *Set) launchAccept(q op.Stream, a op.Accept) {
+	if g := (op.Grid{X: uint32((int64(a.Chunks) + 31) / 32), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.Accept)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[kernelAccept], g)
+	}
+}
+
 // launchAdvance: kernels/lib/cuda/base.toml.
 func (s *Set) launchAdvance(q op.Stream, a op.Advance) {
 	if g := (op.Grid{X: uint32(a.Seqs), Y: 1, Z: 1}); g.X != 0 {
@@ -5003,6 +5025,14 @@ func (s *Set) launchDeltaRule_256(q op.Stream, a op.DeltaRule) {
 	if g := (op.Grid{X: uint32(a.ValueHeads), Y: uint32((int64(a.ValueDim) + 7) / 8), Z: uint32(a.Seqs)}); g.X != 0 && g.Y != 0 && g.Z != 0 {
 		*(*op.DeltaRule)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[kernelDeltaRule_256], g)
+	}
+}
+
+// launchDraftRows: kernels/lib/cuda/base.toml.
+func (s *Set) launchDraftRows(q op.Stream, a op.DraftRows) {
+	if g := (op.Grid{X: uint32((int64(a.Seqs) + 31) / 32), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.DraftRows)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[kernelDraftRows], g)
 	}
 }
 

@@ -80,6 +80,36 @@ static_assert(offsetof(atlas_Weight, Count) == 36, "op.Weight.Count");
 static_assert(offsetof(atlas_Weight, Rounding) == 40, "op.Weight.Rounding");
 static_assert(offsetof(atlas_Weight, pad_) == 44, "op.Weight.pad_");
 
+typedef struct atlas_Accept {
+    int32_t *Counts;          // out   [Chunks]
+    int32_t *Next;            // out   [Chunks]
+    int32_t *Last;            // out   [Chunks]
+    int32_t *Draws;           // inout [Samples]
+    int32_t *Behind;          // inout [Rows]
+    const int32_t *Starts;    // in    [Chunks+1]
+    const int32_t *Index;     // in    [Samples]
+    const int32_t *Tokens;    // in    [Rows]
+    const int32_t *Position;  // in    [Samples]
+    int32_t Rows;
+    int32_t Samples;
+    int32_t Chunks;
+    float Force;
+} atlas_Accept;
+static_assert(sizeof(atlas_Accept) == 88, "size of op.Accept");
+static_assert(offsetof(atlas_Accept, Counts) == 0, "op.Accept.Counts");
+static_assert(offsetof(atlas_Accept, Next) == 8, "op.Accept.Next");
+static_assert(offsetof(atlas_Accept, Last) == 16, "op.Accept.Last");
+static_assert(offsetof(atlas_Accept, Draws) == 24, "op.Accept.Draws");
+static_assert(offsetof(atlas_Accept, Behind) == 32, "op.Accept.Behind");
+static_assert(offsetof(atlas_Accept, Starts) == 40, "op.Accept.Starts");
+static_assert(offsetof(atlas_Accept, Index) == 48, "op.Accept.Index");
+static_assert(offsetof(atlas_Accept, Tokens) == 56, "op.Accept.Tokens");
+static_assert(offsetof(atlas_Accept, Position) == 64, "op.Accept.Position");
+static_assert(offsetof(atlas_Accept, Rows) == 72, "op.Accept.Rows");
+static_assert(offsetof(atlas_Accept, Samples) == 76, "op.Accept.Samples");
+static_assert(offsetof(atlas_Accept, Chunks) == 80, "op.Accept.Chunks");
+static_assert(offsetof(atlas_Accept, Force) == 84, "op.Accept.Force");
+
 typedef struct atlas_Advance {
     int32_t *Positions;      // inout [Rows]
     int32_t *Slots;          // inout [Rows]
@@ -285,6 +315,42 @@ static_assert(offsetof(atlas_DeltaRule, GatesPitch) == 128, "op.DeltaRule.GatesP
 static_assert(offsetof(atlas_DeltaRule, Tiled) == 132, "op.DeltaRule.Tiled");
 static_assert(offsetof(atlas_DeltaRule, Eps) == 136, "op.DeltaRule.Eps");
 static_assert(offsetof(atlas_DeltaRule, pad_) == 140, "op.DeltaRule.pad_");
+
+typedef struct atlas_DraftRows {
+    int32_t *Positions;            // out   [Passes:Pitch,Chunks]
+    int32_t *Slots;                // out   [Passes:Pitch,Chunks]
+    int32_t *Lengths;              // out   [Passes:Pitch,Seqs]
+    const int32_t *Last;           // in    [Chunks]
+    const int32_t *StepPositions;  // in    [Rows]
+    const int32_t *Starts;         // in    [Seqs+1]
+    const int32_t *Tables;         // in    [Seqs,MaxBlocks]
+    const int32_t *Room;           // in    [Seqs]
+    int32_t Rows;
+    int32_t Chunks;
+    int32_t Seqs;
+    int32_t MaxBlocks;
+    int32_t Passes;
+    int32_t Pitch;
+    int32_t BlockSize;
+    int32_t pad_;
+} atlas_DraftRows;
+static_assert(sizeof(atlas_DraftRows) == 96, "size of op.DraftRows");
+static_assert(offsetof(atlas_DraftRows, Positions) == 0, "op.DraftRows.Positions");
+static_assert(offsetof(atlas_DraftRows, Slots) == 8, "op.DraftRows.Slots");
+static_assert(offsetof(atlas_DraftRows, Lengths) == 16, "op.DraftRows.Lengths");
+static_assert(offsetof(atlas_DraftRows, Last) == 24, "op.DraftRows.Last");
+static_assert(offsetof(atlas_DraftRows, StepPositions) == 32, "op.DraftRows.StepPositions");
+static_assert(offsetof(atlas_DraftRows, Starts) == 40, "op.DraftRows.Starts");
+static_assert(offsetof(atlas_DraftRows, Tables) == 48, "op.DraftRows.Tables");
+static_assert(offsetof(atlas_DraftRows, Room) == 56, "op.DraftRows.Room");
+static_assert(offsetof(atlas_DraftRows, Rows) == 64, "op.DraftRows.Rows");
+static_assert(offsetof(atlas_DraftRows, Chunks) == 68, "op.DraftRows.Chunks");
+static_assert(offsetof(atlas_DraftRows, Seqs) == 72, "op.DraftRows.Seqs");
+static_assert(offsetof(atlas_DraftRows, MaxBlocks) == 76, "op.DraftRows.MaxBlocks");
+static_assert(offsetof(atlas_DraftRows, Passes) == 80, "op.DraftRows.Passes");
+static_assert(offsetof(atlas_DraftRows, Pitch) == 84, "op.DraftRows.Pitch");
+static_assert(offsetof(atlas_DraftRows, BlockSize) == 88, "op.DraftRows.BlockSize");
+static_assert(offsetof(atlas_DraftRows, pad_) == 92, "op.DraftRows.pad_");
 
 typedef struct atlas_Embedding {
     atlas_act *Out;      // out   [Rows,W.Cols]

@@ -13,12 +13,14 @@ import (
 // Names are the names of all operations, sorted.
 func Names() []string {
 	return []string{
+		"Accept",
 		"Advance",
 		"CausalConv",
 		"Convert",
 		"Copy",
 		"DeltaNet",
 		"DeltaRule",
+		"DraftRows",
 		"Embedding",
 		"ExpertDown",
 		"ExpertDownAdd",
@@ -50,12 +52,14 @@ func Names() []string {
 
 // Struct is the struct of any operation.
 type Struct interface {
-	op.Advance |
+	op.Accept |
+		op.Advance |
 		op.CausalConv |
 		op.Convert |
 		op.Copy |
 		op.DeltaNet |
 		op.DeltaRule |
+		op.DraftRows |
 		op.Embedding |
 		op.ExpertDown |
 		op.ExpertDownAdd |
@@ -89,6 +93,8 @@ type Struct interface {
 // It is a switch: a lookup of methods by name would make the linker keep every method of the program.
 func Call(set bundle.Set, q op.Stream, args any) bool {
 	switch x := args.(type) {
+	case op.Accept:
+		set.Accept(q, x)
 	case op.Advance:
 		set.Advance(q, x)
 	case op.CausalConv:
@@ -101,6 +107,8 @@ func Call(set bundle.Set, q op.Stream, args any) bool {
 		return set.DeltaNet(q, x)
 	case op.DeltaRule:
 		set.DeltaRule(q, x)
+	case op.DraftRows:
+		set.DraftRows(q, x)
 	case op.Embedding:
 		set.Embedding(q, x)
 	case op.ExpertDown:
@@ -167,6 +175,9 @@ type Tap struct {
 	Each func(q op.Stream, args any) bool
 }
 
+// Accept calls Each.
+func (t *Tap) Accept(q op.Stream, x op.Accept) { t.Each(q, x) }
+
 // Advance calls Each.
 func (t *Tap) Advance(q op.Stream, x op.Advance) { t.Each(q, x) }
 
@@ -184,6 +195,9 @@ func (t *Tap) DeltaNet(q op.Stream, x op.DeltaNet) bool { return t.Each(q, x) }
 
 // DeltaRule calls Each.
 func (t *Tap) DeltaRule(q op.Stream, x op.DeltaRule) { t.Each(q, x) }
+
+// DraftRows calls Each.
+func (t *Tap) DraftRows(q op.Stream, x op.DraftRows) { t.Each(q, x) }
 
 // Embedding calls Each.
 func (t *Tap) Embedding(q op.Stream, x op.Embedding) { t.Each(q, x) }

@@ -17,6 +17,7 @@ var _ bundle.Set = (*Set)(nil)
 
 // Kernels are the entry points of the image, in the order that New takes them. The constants are their places.
 var Kernels = [...]bundle.Kernel{
+	{Name: "atlas_accept"},
 	{Name: "atlas_advance"},
 	{Name: "atlas_causal_conv_rows_0"},
 	{Name: "atlas_causal_conv_rows_1"},
@@ -26,6 +27,7 @@ var Kernels = [...]bundle.Kernel{
 	{Name: "atlas_copy"},
 	{Name: "atlas_delta_rule_128"},
 	{Name: "atlas_delta_rule_256"},
+	{Name: "atlas_draft_rows"},
 	{Name: "atlas_embedding_bf16"},
 	{Name: "atlas_embedding_q8_0"},
 	{Name: "atlas_embedding_q4_0"},
@@ -238,6 +240,7 @@ var Kernels = [...]bundle.Kernel{
 
 const (
 	_ = iota - 1
+	kernelAccept
 	kernelAdvance
 	kernelCausalConvRows_0
 	kernelCausalConvRows_1
@@ -247,6 +250,7 @@ const (
 	kernelCopy
 	kernelDeltaRule_128
 	kernelDeltaRule_256
+	kernelDraftRows
 	kernelEmbeddingBf16
 	kernelEmbeddingQ8_0
 	kernelEmbeddingQ4_0
@@ -473,6 +477,11 @@ func New(kernels []op.Kernel, has func(feature string) bool) *Set {
 // Swap takes loaded entry points in the place of those that are launched now, in the same order.
 func (s *Set) Swap(kernels []op.Kernel) { s.kernels = [len(Kernels)]op.Kernel(kernels) }
 
+// Accept: kernels/lib/cuda/base.toml.
+func (s *Set) Accept(q op.Stream, a op.Accept) {
+	s.launchAccept(q, a)
+}
+
 // Advance: kernels/lib/cuda/base.toml.
 func (s *Set) Advance(q op.Stream, a op.Advance) {
 	s.launchAdvance(q, a)
@@ -513,6 +522,11 @@ func (s *Set) DeltaRule(q op.Stream, a op.DeltaRule) {
 	default:
 		s.launchDeltaRule_256(q, a)
 	}
+}
+
+// DraftRows: kernels/lib/cuda/base.toml.
+func (s *Set) DraftRows(q op.Stream, a op.DraftRows) {
+	s.launchDraftRows(q, a)
 }
 
 // Embedding: kernels/lib/cuda/bf16.toml,
@@ -1134,6 +1148,14 @@ func (s *Set) Unpack(q op.Stream, a op.Unpack) {
 	}
 }
 
+// launchAccept: kernels/lib/cuda/base.toml.
+func (s *Set) launchAccept(q op.Stream, a op.Accept) {
+	if g := (op.Grid{X: uint32((int64(a.Chunks) + 31) / 32), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.Accept)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[kernelAccept], g)
+	}
+}
+
 // launchAdvance: kernels/lib/cuda/base.toml.
 func (s *Set) launchAdvance(q op.Stream, a op.Advance) {
 	if g := (op.Grid{X: uint32(a.Seqs), Y: 1, Z: 1}); g.X != 0 {
@@ -1199,6 +1221,14 @@ func (s *Set) launchDeltaRule_256(q op.Stream, a op.DeltaRule) {
 	if g := (op.Grid{X: uint32(a.ValueHeads), Y: uint32((int64(a.ValueDim) + 7) / 8), Z: uint32(a.Seqs)}); g.X != 0 && g.Y != 0 && g.Z != 0 {
 		*(*op.DeltaRule)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[kernelDeltaRule_256], g)
+	}
+}
+
+// launchDraftRows: kernels/lib/cuda/base.toml.
+func (s *Set) launchDraftRows(q op.Stream, a op.DraftRows) {
+	if g := (op.Grid{X: uint32((int64(a.Seqs) + 31) / 32), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.DraftRows)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[kernelDraftRows], g)
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 
 // Required names the interfaces of package op that every hardware's set implements. Methods of other interfaces are
 // optional: an operation of theirs without a kernel is left out. A method that returns a bool may be served in part.
-var Required = []string{"Core", "Attention", "Recurrent", "MoE", "Sampler", "Packer", "Memory", "Fused"}
+var Required = []string{"Core", "Attention", "Recurrent", "MoE", "Sampler", "Drafting", "Packer", "Memory", "Fused"}
 
 // Contract is what package op declares.
 type Contract struct {

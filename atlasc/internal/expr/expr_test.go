@@ -33,6 +33,7 @@ type Attention interface{}
 type Recurrent interface{}
 type MoE interface{}
 type Sampler interface{}
+type Drafting interface{}
 type Packer interface{}
 type ( Memory interface{}; Fused interface{} )
 type Linear struct {

@@ -237,6 +237,14 @@ func (s tapeSampler) Advance(q op.Stream, x op.Advance) {
 	s.device.launch(q, func() { s.set.Advance(q, x) })
 }
 
+func (s tapeSampler) Accept(q op.Stream, x op.Accept) {
+	s.device.launch(q, func() { s.set.Accept(q, x) })
+}
+
+func (s tapeSampler) DraftRows(q op.Stream, x op.DraftRows) {
+	s.device.launch(q, func() { s.set.DraftRows(q, x) })
+}
+
 func (s tapeSampler) Copy(q op.Stream, x op.Copy) {
 	s.device.launch(q, func() { s.set.Copy(q, x) })
 }

@@ -11,7 +11,7 @@ func cases(o Options, persistent bool) []*Case {
 	var list []*Case
 	for _, group := range [][]*Case{
 		packingCases(o), bufferCases(), embeddingCases(), normCases(), keeping(linearCases(o)), gateCases(), logitsCases(o),
-		angleCases(), rotaryCases(o), attentionCases(o), routeCases(o), keeping(expertCases(o)), sampleCases(o), resolveCases(), advanceCases(), fusedCases(o), sizeCases(o),
+		angleCases(), rotaryCases(o), attentionCases(o), routeCases(o), keeping(expertCases(o)), sampleCases(o), resolveCases(), advanceCases(), acceptCases(), draftRowCases(), fusedCases(o), sizeCases(o),
 		recurrentCases(o), gatingCases(o),
 	} {
 		list = append(list, group...)

@@ -5,19 +5,9 @@
 #include <float.h>
 
 #include "lib/cpu/op/sample_order.h"
+#include "lib/cpu/uniform.h"
 
 enum { kListed = 1024 };
-
-// As op.Uniform.
-INLINE float uniform(int64_t seed, int32_t position) {
-    uint64_t x = (uint64_t)seed + 0x9e3779b97f4a7c15u * ((uint64_t)(uint32_t)position + 1);
-    for (int round = 0; round < 2; round++) {
-        x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
-        x = (x ^ x >> 27) * 0x94d049bb133111ebu;
-        x ^= x >> 31;
-    }
-    return (float)(x >> 40) / (1 << 24);
-}
 
 INLINE int32_t chunks_of(const atlas_Sample *a) { return (a->Vocab + kChunk - 1) / kChunk; }
 INLINE int draws(const atlas_Sample *a, size_t row) { return a->Temperature[row] > 0; }

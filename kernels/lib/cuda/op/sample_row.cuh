@@ -4,6 +4,7 @@
 #include "lib/cuda/atlas.cuh"
 #include "lib/cuda/ptx/barrier.cuh"
 #include "lib/cuda/ptx/peer.cuh"
+#include "lib/cuda/uniform.cuh"
 
 namespace atlas::sampling {
 
@@ -19,17 +20,6 @@ struct best {
     int id;
 };
 __device__ inline best better(best x, best y) { return y.z > x.z || (y.z == x.z && y.id < x.id) ? y : x; }
-
-// As op.Uniform.
-__device__ inline float uniform(int64_t seed, int32_t position) {
-    uint64_t x = uint64_t(seed) + 0x9e3779b97f4a7c15ull * (uint64_t(uint32_t(position)) + 1);
-    for (int round = 0; round < 2; round++) {
-        x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9ull;
-        x = (x ^ x >> 27) * 0x94d049bb133111ebull;
-        x ^= x >> 31;
-    }
-    return float(x >> 40) / (1 << 24);
-}
 
 // Unsigned integers in the order of finite floats; 0 is left for what is ruled out.
 __device__ inline uint32_t key_of(float z) {

@@ -71,6 +71,7 @@ type (
 	Recurrent interface{}
 	MoE       interface{}
 	Sampler   interface{}
+	Drafting  interface{}
 	Memory    interface{}
 )
 

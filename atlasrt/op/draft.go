@@ -1,0 +1,71 @@
+package op
+
+// Drafting is what follows the draws of a step in which sequences may have drafts.
+type Drafting interface {
+	Accept(Stream, Accept)
+	DraftRows(Stream, DraftRows)
+}
+
+// Accept finds out how many draws of each chunk count. Chunk n has draws Starts[n] to Starts[n+1]-1, in the order of their rows; draw d was
+// made from row Index[d], and the rows of all but the first are drafts. A draw counts if all drafts before it were drawn:
+//
+//	Counts[n] = c, the least from 1 on for which draw Starts[n]+c-1 is the last one or not the draft behind it
+//	Next[n]   = that draw, behind which the sequence goes on
+//	Last[n]   = the row that it was made from
+//	Behind[Index[d]] = Draws[d]	for each of its draws d
+//
+// A chunk without draws is padding: it has Counts 0, Next -1 and Last -1. A draw that is negative equals no draft.
+//
+// Since a draw depends on its row alone, the tokens that count are those that steps of one row draw. Of drafts that are certain, this is the
+// rejection rule of Leviathan, Kalman and Matias 2023, https://arxiv.org/abs/2211.17192: draft d is kept with the probability p(d) of being drawn,
+// and what takes its place is drawn from the rest of p.
+//
+// With Force above 0, for measurements, chance decides in place of the draws: the draft behind draw d counts where
+// Uniform(AcceptSeed, Position[d]) < Force. The draw becomes that draft, so that the sequence is what its rows were.
+type Accept struct {
+	Counts   Ptr   `atlas:"out i32 [Chunks]"`
+	Next     Ptr   `atlas:"out i32 [Chunks]"`
+	Last     Ptr   `atlas:"out i32 [Chunks]"`
+	Draws    Ptr   `atlas:"inout i32 [Samples]"` // Out of Sample
+	Behind   Ptr   `atlas:"inout i32 [Rows]"`    // the token behind each row; those of rows that nothing is drawn from are given
+	Starts   Ptr   `atlas:"in i32 [Chunks+1]"`
+	Index    Ptr   `atlas:"in i32 [Samples]"` // negative: of padding
+	Tokens   Ptr   `atlas:"in i32 [Rows]"`
+	Position Ptr   `atlas:"in i32 [Samples]"` // of Sample
+	Rows     int32 `atlas:"step"`
+	Samples  int32 `atlas:"step"`
+	Chunks   int32 `atlas:"step"`
+	Force    float32
+}
+
+// AcceptSeed is the seed of the chances by which Accept is forced.
+const AcceptSeed = 0x61636365707400
+
+// DraftRows makes the inputs of passes over one row of each chunk that draws, one pass behind the other: pass i has the rows i+1 tokens behind
+// those of Last. Sequence s has rows Starts[s] to Starts[s+1]-1 of a pass, which is one or none; row n is that of chunk n. With
+// p = StepPositions[Last[n]]+i+1:
+//
+//	Positions[i,n] = p
+//	Slots[i,n]     = Tables[s,p/BlockSize]·BlockSize + p%BlockSize where p < Room[s], else -1
+//	Lengths[i,s]   = min(p+1, Room[s])
+//
+// Room is how many tokens the blocks of a sequence hold. Rows of padding, whose Last is negative, have position 0, slot -1 and length 0; so has
+// a sequence without a row its length.
+type DraftRows struct {
+	Positions     Ptr   `atlas:"out i32 [Passes:Pitch,Chunks]"`
+	Slots         Ptr   `atlas:"out i32 [Passes:Pitch,Chunks]"`
+	Lengths       Ptr   `atlas:"out i32 [Passes:Pitch,Seqs]"`
+	Last          Ptr   `atlas:"in i32 [Chunks]"`
+	StepPositions Ptr   `atlas:"in i32 [Rows]"`
+	Starts        Ptr   `atlas:"in i32 [Seqs+1]"`
+	Tables        Ptr   `atlas:"in i32 [Seqs,MaxBlocks]"`
+	Room          Ptr   `atlas:"in i32 [Seqs]"`
+	Rows          int32 `atlas:"step"`
+	Chunks        int32 `atlas:"step"`
+	Seqs          int32 `atlas:"step"`
+	MaxBlocks     int32 `atlas:"step"`
+	Passes        int32 `atlas:"step"`
+	Pitch         int32 // at least Chunks and Seqs
+	BlockSize     int32
+	_             int32
+}
