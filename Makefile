@@ -57,7 +57,7 @@ FORCE:
 check: bin/atlasc ## generated code is current
 	bin/atlasc check
 
-test: build cuda smoke testdata check
+test: build smoke testdata check
 	go test $(TAGS) -timeout 20m ./...
 	bin/atlasc test
 	tools/arm64.sh short
