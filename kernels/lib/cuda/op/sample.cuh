@@ -49,7 +49,6 @@ struct search {
     bool wide;                   // list all larger tokens too, where they fit: they will be asked for
     uint32_t key = 0, lower = 0; // this thread's token of the list, and how many of its key have lower ids
     share larger, same;          // and how the tokens before it and those of its key sum up
-    uint64_t last = 0;           // mass of the last token that a limit kept
 
     // Sums up the bins; gives the mass of all tokens.
     __device__ uint64_t begin(bool all_larger) {
@@ -134,7 +133,8 @@ struct search {
     // How much of the tokens a limit keeps. A kept share ends within the tokens of one key.
     __device__ uint64_t mass_to(bool by_count, uint64_t target) {
         const place p = find(by_count, target);
-        const uint64_t each = last = r.mass(of_key(p.key));
+        const uint64_t each = r.mass(of_key(p.key));
+        if (threadIdx.x == 0) s.last_kept = each;
         if (by_count) return p.before.mass + each * (target + 1 - p.before.count);
         return p.before.mass + (each ? each * ((target - p.before.mass) / each + 1) : 0);
     }
@@ -148,7 +148,7 @@ struct search {
         for (int b = 0; b < kBlocks; b++) of = min(of, s.equal[b]);
         __syncthreads();
         if (likely == 0) return 0;
-        return likely > kept ? kept - last : likely - r.mass(of_key(of));
+        return likely > kept ? kept - s.last_kept : likely - r.mass(of_key(of));
     }
 
     // The token that is number skip among those of a key that was found, by id; the last of them if there are fewer.
@@ -241,16 +241,16 @@ __device__ void sample(const atlas_Sample &a, void *scratch = nullptr) {
         return;
     }
     row<P::kThreads, P::kCluster> r = {s, z, span, begin, rank, top.z, fminf(1.0f / temperature, FLT_MAX)};
-    const float min_p = a.MinP[n], top_n_sigma = a.TopNSigma[n], min_entropy = a.MinEntropy[n];
-    double least = min_p > 0 ? double(top.z) + double(temperature) * log(double(min_p)) : -DBL_MAX;
-    if (top_n_sigma > 0 || min_entropy > 0) {
+    double least = -DBL_MAX;
+    if (a.TopNSigma[n] > 0 || a.MinEntropy[n] > 0) {
         const moments m = moments_of(r);
-        if (min_entropy > 0 && m.entropy() < min_entropy) {
+        if (const float min_entropy = a.MinEntropy[n]; min_entropy > 0 && m.entropy() < min_entropy) {
             if (rank == 0 && threadIdx.x == 0) a.Out[n] = top.id;
             return;
         }
-        if (top_n_sigma > 0) least = fmax(least, double(top.z) - double(top_n_sigma) * m.deviation());
+        if (const float top_n_sigma = a.TopNSigma[n]; top_n_sigma > 0) least = fmax(least, double(top.z) - double(top_n_sigma) * m.deviation());
     }
+    if (const float min_p = a.MinP[n]; min_p > 0) least = fmax(least, double(top.z) + double(temperature) * log(double(min_p)));
     r.fill_bins(least, top.z);
     if (rank) return r.work();
     const bool by_count = a.TopK[n] > 0 && a.TopK[n] < a.Vocab, by_mass = a.TopP[n] < 1;
@@ -262,9 +262,9 @@ __device__ void sample(const atlas_Sample &a, void *scratch = nullptr) {
         kept = min(kept, find.mass_to(false, limit < 1 ? 0 : uint64_t(ceil(limit)) - 1));
     }
     uint64_t excluded = 0;
-    if (coin(a.Seed[n], a.Position[n]) < a.XTCProbability[n])
+    if (atlas::coin(a.Seed[n], a.Position[n]) < a.XTCProbability[n])
         excluded = find.excluded(uint64_t(fmax(1.0, ceil(double(a.XTCThreshold[n]) * double(kept)))), kept);
-    const uint64_t rest = kept - excluded, target = excluded + min(uint64_t(double(uniform(a.Seed[n], a.Position[n])) * double(rest)), rest - 1);
+    const uint64_t rest = kept - excluded, target = excluded + min(uint64_t(double(atlas::uniform(a.Seed[n], a.Position[n])) * double(rest)), rest - 1);
     const place p = find.find(false, target);
     const uint64_t each = r.mass(of_key(p.key));
     const int id = find.tie(p.key, each ? uint32_t((target - p.before.mass) / each) : 0);

@@ -63,6 +63,7 @@ struct shared {
     uint64_t bin_count[kBins], bin_mass[kBins];  // of all tokens, where this block sums the bin; in the first block then what lies above
     uint32_t in_bin[kBins];
     uint64_t digit_count[kDigits], digit_mass[kDigits];
+    uint64_t last_kept;  // mass of the last token that a limit kept
     best tops[16], part_best[32];
     share sums[32], picked;
     order asked;
