@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"math/rand/v2"
 	"slices"
 	"testing"
 
@@ -85,6 +86,56 @@ func TestT037TokensOfSamplers(t *testing.T) {
 			_, err := f.Submit(t.Context(), r)
 			if e, ok := err.(*option.Error); !ok || e.Option != name {
 				t.Errorf("%s with token %d: got %v, want it refused", name, token, err)
+			}
+		}
+	}
+}
+
+// With every sampler a request gets the tokens that it gets alone, whatever runs beside it, is preempted or drafted (T160).
+func TestT160SamplersBesideOthers(t *testing.T) {
+	r := rand.New(rand.NewPCG(6, 5))
+	var requests []Request
+	for i := range 16 {
+		p := sample.Defaults()
+		p.Temperature, p.Seed = []float32{0, 1.5}[i%2], int64(r.Uint64())
+		switch i / 2 % 4 {
+		case 0:
+			p.DRY.Multiplier, p.DRY.AllowedLength, p.LZPenalty = 2, 1, 0.1
+		case 1:
+			p.RepetitionPenalty, p.FrequencyPenalty, p.Window = 1.5, 0.5, 5
+		case 2:
+			p.Temperature, p.TopNSigma, p.XTCProbability, p.XTCThreshold = 1.5, 2, 0.5, 0.02
+		case 3:
+			p.MinEntropy, p.Allowed = 2, random(r, fakeVocab)
+		}
+		requests = append(requests, Request{Prompt: random(r, 20+r.IntN(40)), MaxTokens: 30, LogProbs: -1, Sampling: p})
+	}
+	var want [][]int32
+	alone := newFixture(t, nil)
+	for _, q := range requests {
+		got := alone.ask(t, q)
+		if got.err != nil {
+			t.Fatal(got.err)
+		}
+		plain := q
+		plain.Sampling = sample.Defaults()
+		plain.Sampling.Temperature, plain.Sampling.Seed = q.Sampling.Temperature, q.Sampling.Seed
+		if slices.Equal(got.tokens, alone.model.drawn(plain)) {
+			t.Errorf("%+v: the sampler changes nothing", q.Sampling)
+		}
+		want = append(want, got.tokens)
+	}
+	for _, test := range circumstances() {
+		for _, change := range []func(*Config, *fixture){test.change, drafting(3, test.change)} {
+			f := newFixture(t, change)
+			var inboxes []*Inbox
+			for _, q := range requests {
+				inboxes = append(inboxes, f.submit(t, q))
+			}
+			for i, events := range inboxes {
+				if got := read(events); !slices.Equal(got.tokens, want[i]) {
+					t.Errorf("%s, %+v:\ngot  %v %v\nwant %v", test.name, requests[i].Sampling, got.tokens, got.err, want[i])
+				}
 			}
 		}
 	}

@@ -22,7 +22,6 @@ type Edits struct {
 	Entries // of all but Close
 
 	params  Params
-	vocab   int32
 	at      map[int32]int // the entry of a token
 	causes  []cause       // by entry
 	context []int32       // the prompt and what was generated, where something looks back at it
@@ -31,7 +30,7 @@ type Edits struct {
 	held    []int32       // tokens that are ruled out until LetGo
 	ended   []int32       // tokens that are ruled out next, since they end bad words
 	dry     *dry          // nil: off
-	novel   []offset      // of the LZ penalty
+	lz      *lz           // nil: off
 	closing *closing      // nil: nothing is forced
 	changes bool          // there may be entries
 }
@@ -61,7 +60,7 @@ func NewEdits(p Params, vocab int32, prompt, hold []int32, c *Close) *Edits {
 	if !changes && c == nil {
 		return nil
 	}
-	e := &Edits{params: p, vocab: vocab, at: make(map[int32]int), changes: changes}
+	e := &Edits{params: p, at: make(map[int32]int), changes: changes}
 	if c != nil {
 		e.closing = newClosing(c)
 	}
@@ -85,6 +84,9 @@ func NewEdits(p Params, vocab int32, prompt, hold []int32, c *Close) *Edits {
 	}
 	if p.DRY.Multiplier > 0 {
 		e.dry = newDRY(p.DRY, e.context)
+	}
+	if p.LZPenalty > 0 {
+		e.lz = newLZ(p.LZPenalty, vocab)
 	}
 	e.banWords()
 	e.look()
@@ -118,13 +120,16 @@ func (e *Edits) Append(token int32) {
 func (e *Edits) look() {
 	e.endWords()
 	if e.dry != nil {
-		before, now := e.dry.offsets(e.context)
-		e.replace(before, now, func(c *cause) *float32 { return &c.sequence })
+		e.repeat(e.dry.offsets(e.context))
 	}
-	if e.params.LZPenalty > 0 {
-		before := e.novel
-		e.novel = lzOffsets(e.params.LZPenalty, e.vocab, e.context)
-		e.replace(before, e.novel, func(c *cause) *float32 { return &c.known })
+	if e.lz != nil {
+		now, gone := e.lz.offsets(e.context)
+		for _, token := range gone {
+			e.change(token, func(c *cause) { c.known = 0 })
+		}
+		for _, o := range now {
+			e.change(o.token, func(c *cause) { c.known = o.value })
+		}
 	}
 }
 
@@ -155,23 +160,23 @@ func (e *Edits) Late(tokens int) bool { return e != nil && (e.changes || e.closi
 func (e *Edits) change(token int32, by func(*cause)) {
 	i := e.entry(token)
 	by(&e.causes[i])
-	e.settle(token)
+	e.settle(i)
 }
 
-// replace puts offsets of one kind in the place of those before.
-func (e *Edits) replace(before, now []offset, kind func(*cause) *float32) {
+// repeat puts offsets of DRY in the place of those before.
+func (e *Edits) repeat(before, now []offset) {
 	for _, o := range before {
 		if i, ok := e.at[o.token]; ok {
-			*kind(&e.causes[i]) = 0
+			e.causes[i].sequence = 0
 		}
 	}
 	for _, o := range now {
-		i := e.entry(o.token)
-		*kind(&e.causes[i]) = o.value
-		e.settle(o.token)
+		e.change(o.token, func(c *cause) { c.sequence = o.value })
 	}
 	for _, o := range before {
-		e.settle(o.token)
+		if i, ok := e.at[o.token]; ok {
+			e.settle(i)
+		}
 	}
 }
 
@@ -187,17 +192,13 @@ func (e *Edits) entry(token int32) int {
 	return i
 }
 
-// settle makes the entry of a token what its causes ask for. Where they ask for nothing it goes, and the last one takes its place.
-func (e *Edits) settle(token int32) {
-	i, ok := e.at[token]
-	if !ok {
-		return
-	}
+// settle makes an entry what its causes ask for. Where they ask for nothing it goes, and the last one takes its place.
+func (e *Edits) settle(i int) {
 	c := &e.causes[i]
 	if *c == (cause{}) {
 		last := len(e.Token) - 1
 		e.at[e.Token[last]] = i
-		delete(e.at, token)
+		delete(e.at, e.Token[i]) // which may be the last one
 		e.Token[i], e.causes[i], e.Bias[i], e.Factor[i], e.Offset[i] = e.Token[last], e.causes[last], e.Bias[last], e.Factor[last], e.Offset[last]
 		e.Token, e.causes, e.Bias, e.Factor, e.Offset = e.Token[:last], e.causes[:last], e.Bias[:last], e.Factor[:last], e.Offset[:last]
 		return

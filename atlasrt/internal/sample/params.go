@@ -27,7 +27,7 @@ type Params struct {
 	PresencePenalty   float32           // subtracted from tokens that were generated
 	Window            int32             // the last tokens of the context, at which these three look alike; WholeContext: all; 0: as said above
 	DRY               DRY               // subtracted from tokens that go on with what was said before
-	LZPenalty         float32           // strength of the LZ penalty, see lzOffsets; 0 is off
+	LZPenalty         float32           // strength of the LZ penalty, see lz; 0 is off
 	LogitBias         map[int32]float32 // added to the logits of tokens
 	BadWords          [][]int32         // that are not generated: the last token of each is ruled out behind the others
 	Allowed           []int32           // the only tokens that are; none: all. Tokens that end an answer must be among them if they are to do so

@@ -180,6 +180,9 @@ func TestEditsFollowTheFormulas(t *testing.T) {
 			p.BadWords = append(p.BadWords, tokens(1+r.IntN(3)))
 		}
 		prompt, hold := tokens(1+r.IntN(90)), tokens(r.IntN(3))
+		if seed%25 == 0 { // longer than the window of the LZ penalty
+			prompt, p.LZPenalty, p.DRY = tokens(lzWindow+r.IntN(60)), 0.3, DRY{}
+		}
 		logits := make([]float32, vocab)
 		for i := range logits {
 			logits[i] = 6*r.Float32() - 3
