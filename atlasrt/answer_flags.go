@@ -124,11 +124,12 @@ func (f answerFlags) operator() ([]instance.Facts, error) {
 			}
 		}
 	}
+	drawn := f.sampling()
 	all := []instance.Facts{
 		{From: "--tool-call-parser", Operator: true, Tools: given(f.ToolCallParser)},
 		{From: "--reasoning-parser", Operator: true, Reasoning: given(f.ReasoningParser)},
 		thinks,
-		{From: "flag", Operator: true, Sampling: f.sampling(), Plain: f.sampling()},
+		{From: "flag", Operator: true, Sampling: drawn, Plain: drawn},
 	}
 	if f.ModelFacts == "" {
 		return all, nil

@@ -40,7 +40,7 @@ func (t *Text) plainLayers() (all []layer, differ bool) {
 	for _, f := range t.Facts {
 		if f.Operator || !t.Defaults.greedy() {
 			all = append(all, layer{f.Plain, f.From})
-			differ = differ || f.Plain != Defaults{}
+			differ = differ || f.Plain != Defaults{} && f.Plain != f.Sampling // flags say the same of both
 		}
 	}
 	return append(all, t.layers()...), differ

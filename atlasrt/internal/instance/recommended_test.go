@@ -61,6 +61,8 @@ func TestPlainSampling(t *testing.T) {
 	no := false
 	preset := Facts{From: "preset tiny", Sampling: Defaults{Temperature: number(0.6), MinP: number(0.1)}, Plain: Defaults{Temperature: number(0.7)}}
 	operator := Facts{From: "--model-facts", Operator: true, Plain: Defaults{TopP: number(0.3)}}
+	drawn := Defaults{MinP: number(0.2)}
+	flags := Facts{From: "flag", Operator: true, Sampling: drawn, Plain: drawn}
 	cases := []struct {
 		name       string
 		checkpoint Defaults
@@ -73,6 +75,8 @@ func TestPlainSampling(t *testing.T) {
 		{"publisher before checkpoint", Defaults{Temperature: number(1), TopP: number(0.9)}, []Facts{preset}, &sample.Params{Temperature: 0.7, MinP: 0.1, TopP: 0.9, RepetitionPenalty: 1}},
 		{"operator", Defaults{TopP: number(0.9)}, []Facts{operator, preset}, &sample.Params{Temperature: 0.7, MinP: 0.1, TopP: 0.3, RepetitionPenalty: 1}},
 		{"no sampling", Defaults{Sample: &no}, []Facts{preset}, nil},
+		{"flags", Defaults{}, []Facts{flags}, nil},
+		{"flags before publisher", Defaults{}, []Facts{flags, preset}, &sample.Params{Temperature: 0.7, MinP: 0.2, TopP: 1, RepetitionPenalty: 1}},
 	}
 	for _, c := range cases {
 		text := Text{From: generationFile, Defaults: c.checkpoint, Facts: c.facts}
