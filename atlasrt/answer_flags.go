@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -12,27 +13,33 @@ import (
 	"github.com/atlas-inference/atlas/atlasrt/internal/grammar"
 	"github.com/atlas-inference/atlas/atlasrt/internal/instance"
 	"github.com/atlas-inference/atlas/atlasrt/internal/jsontree"
+	"github.com/atlas-inference/atlas/atlasrt/internal/option"
 	"github.com/atlas-inference/atlas/atlasrt/internal/parse"
+	"github.com/atlas-inference/atlas/atlasrt/internal/sample"
 	"github.com/atlas-inference/atlas/atlasrt/internal/weights"
 	"github.com/atlas-inference/atlas/targets"
 )
 
 // answerFlags say how conversations are answered, in place of what is known of the model.
 type answerFlags struct {
-	ToolCallParser            string `help:"How the model writes calls of tools: ${tool_formats}. auto: as its facts say, or else its chat template; none: calls are not looked for." enum:"auto,none,${tool_formats}" default:"auto"`
-	ReasoningParser           string `help:"How the model marks thoughts: ${reasoning_formats}. auto: as its facts say, or else its chat template; none: they are text." enum:"auto,none,${reasoning_formats}" default:"auto"`
-	DefaultChatTemplateKwargs string `help:"JSON object of variables of the chat template, where a request does not set them." placeholder:"JSON"`
-	DisableThinking           bool   `help:"No request gets thoughts, whatever it asks."`
-	MaxThinkingBudget         int    `help:"Most tokens of thoughts that a request may ask for; 0: no bound."`
-	ThinkingFloor             int    `help:"Tokens of an answer that are kept for the text behind its thoughts; 0: none."`
-	ToolMaxTokens             int    `help:"Most tokens of an answer to a request with tools that sets no bound itself; 0: as many as the context leaves."`
-	JSONSpaces                string `name:"json-spaces" help:"White space in JSON answers that have a form: compact has none, spaced has one blank behind commas and colons, flexible leaves it to the model." enum:"compact,spaced,flexible" default:"compact"`
-	ModelFacts                string `help:"TOML file with what is known of the model, of the form of targets/models; [match] is not needed. It counts more than the checkpoint and the program's own facts, key by key." type:"existingfile" placeholder:"FILE"`
+	ToolCallParser            string   `help:"How the model writes calls of tools: ${tool_formats}. auto: as its facts say, or else its chat template; none: calls are not looked for." enum:"auto,none,${tool_formats}" default:"auto"`
+	ReasoningParser           string   `help:"How the model marks thoughts: ${reasoning_formats}. auto: as its facts say, or else its chat template; none: they are text." enum:"auto,none,${reasoning_formats}" default:"auto"`
+	DefaultChatTemplateKwargs string   `help:"JSON object of variables of the chat template, where a request does not set them." placeholder:"JSON"`
+	DisableThinking           bool     `help:"No request gets thoughts, whatever it asks."`
+	MaxThinkingBudget         int      `help:"Most tokens of thoughts that a request may ask for; 0: no bound."`
+	ThinkingFloor             int      `help:"Tokens of an answer that are kept for the text behind its thoughts; 0: none."`
+	ToolMaxTokens             int      `help:"Most tokens of an answer to a request with tools that sets no bound itself; 0: as many as the context leaves."`
+	JSONSpaces                string   `name:"json-spaces" help:"White space in JSON answers that have a form: compact has none, spaced has one blank behind commas and colons, flexible leaves it to the model." enum:"compact,spaced,flexible" default:"compact"`
+	DefaultMinP               *float32 `name:"default-min-p" help:"min_p of requests that say none: tokens less probable than this share of the likeliest are ruled out." placeholder:"P"`
+	DefaultTopNSigma          *float32 `name:"default-top-n-sigma" help:"top_n_sigma of requests that say none: logits that lie more standard deviations below the largest are ruled out." placeholder:"N"`
+	AdaptiveSampling          bool     `help:"Where a request says nothing else, the likeliest token is taken wherever the model is sure: where its distribution has less entropy than --adaptive-entropy."`
+	AdaptiveEntropy           float32  `help:"Entropy, in nats, below which --adaptive-sampling takes the likeliest token." default:"${adaptive_entropy}"`
+	ModelFacts                string   `help:"TOML file with what is known of the model, of the form of targets/models; [match] is not needed. It counts more than the checkpoint and the program's own facts, key by key." type:"existingfile" placeholder:"FILE"`
 }
 
 // formatNames are what the flags' help and checks call formats.
 func formatNames() kong.Vars {
-	return kong.Vars{"tool_formats": strings.Join(parse.ToolFormats(), ","), "reasoning_formats": strings.Join(parse.ReasoningFormats(), ",")}
+	return kong.Vars{"adaptive_entropy": fmt.Sprint(sample.AdaptiveEntropy), "tool_formats": strings.Join(parse.ToolFormats(), ","), "reasoning_formats": strings.Join(parse.ReasoningFormats(), ",")}
 }
 
 // Validate implements kong's check.
@@ -48,8 +55,22 @@ func (f answerFlags) Validate() error {
 	if _, err := f.variables(); err != nil {
 		return err
 	}
+	p := f.sampling().Params()
+	if wrong, ok := errors.AsType[*option.Error](p.Validate(1)); ok {
+		flag := map[option.Name]string{option.MinP: "--default-min-p", option.TopNSigma: "--default-top-n-sigma", option.MinEntropy: "--adaptive-entropy"}[wrong.Option]
+		return fmt.Errorf("%s %s", flag, wrong.Reason)
+	}
 	_, err := f.operator()
 	return err
+}
+
+// sampling is what flags say of requests that say nothing.
+func (f answerFlags) sampling() instance.Defaults {
+	d := instance.Defaults{MinP: f.DefaultMinP, TopNSigma: f.DefaultTopNSigma}
+	if f.AdaptiveSampling {
+		d.MinEntropy = &f.AdaptiveEntropy
+	}
+	return d
 }
 
 const kwargsFlag = "--default-chat-template-kwargs"
@@ -103,10 +124,12 @@ func (f answerFlags) operator() ([]instance.Facts, error) {
 			}
 		}
 	}
+	drawn := f.sampling()
 	all := []instance.Facts{
 		{From: "--tool-call-parser", Operator: true, Tools: given(f.ToolCallParser)},
 		{From: "--reasoning-parser", Operator: true, Reasoning: given(f.ReasoningParser)},
 		thinks,
+		{From: "flag", Operator: true, Sampling: drawn, Plain: drawn},
 	}
 	if f.ModelFacts == "" {
 		return all, nil

@@ -185,3 +185,38 @@ func TestAnswerFlagsThatMakeNoSense(t *testing.T) {
 		}
 	}
 }
+
+// Flags say how requests are drawn that say nothing, within the ranges of requests.
+func TestSamplingFlags(t *testing.T) {
+	cases := []struct {
+		args []string
+		want string // min_p, top_n_sigma and the least entropy, or the flag that is refused
+	}{
+		{nil, "- - -"},
+		{[]string{"--default-min-p", "0.1", "--default-top-n-sigma=1.5"}, "0.1 1.5 -"},
+		{[]string{"--default-min-p", "0"}, "0 - -"},
+		{[]string{"--adaptive-sampling"}, "- - 0.3"},
+		{[]string{"--adaptive-sampling", "--adaptive-entropy", "1"}, "- - 1"},
+		{[]string{"--default-min-p", "1.5"}, "--default-min-p is 1.5"},
+		{[]string{"--default-top-n-sigma=-1"}, "--default-top-n-sigma is -1"},
+		{[]string{"--adaptive-sampling", "--adaptive-entropy", "NaN"}, "--adaptive-entropy is NaN"},
+	}
+	for _, test := range cases {
+		c, _, err := parseLine(t, append([]string{"serve"}, test.args...)...)
+		got := fmt.Sprint(err)
+		if err == nil {
+			d, words := c.Serve.answerFlags.sampling(), []string{}
+			for _, v := range []*float32{d.MinP, d.TopNSigma, d.MinEntropy} {
+				if v == nil {
+					words = append(words, "-")
+				} else {
+					words = append(words, fmt.Sprint(*v))
+				}
+			}
+			got = strings.Join(words, " ")
+		}
+		if got != test.want && !(strings.HasPrefix(test.want, "--") && strings.Contains(got, test.want)) {
+			t.Errorf("%v: got %q, want %q", test.args, got, test.want)
+		}
+	}
+}

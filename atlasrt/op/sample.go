@@ -13,34 +13,46 @@ type Sampler interface {
 //     together or not.
 //  2. Each edit e of the row, from EditStarts[r] to EditStarts[r+1]-1 of all Edits, changes the logit z of token EditToken[e]:
 //     z' = z + EditBias; then z' / EditFactor where z' > 0, else z'·EditFactor; then + EditOffset.
-//  3. Temperature 0 takes the largest logit (the lowest id where two tie), and that is the result. Else logits are divided by Temperature.
-//  4. MinP m rules out logits less than the largest + ln m.
-//  5. TopK k > 0 keeps the k largest (the lower id where two tie).
-//  6. TopP p keeps the fewest tokens, the most likely first, whose probabilities sum to at least p.
-//  7. One of the tokens that are left is drawn by inverting their cumulative distribution, the most likely first, at
+//  3. Where the entropy of the distribution that logits make now is less than MinEntropy, in nats, Temperature counts as 0. A MinEntropy of 0
+//     asks for nothing.
+//  4. Temperature 0 takes the largest logit (the lowest id where two tie), and that is the result.
+//  5. TopNSigma n > 0 rules out logits less than the largest - n·σ, where σ is the standard deviation of all that are not ruled out yet
+//     (Tang et al. 2024, arXiv:2411.07641).
+//  6. Logits are divided by Temperature.
+//  7. MinP m rules out logits less than the largest + ln m.
+//  8. TopK k > 0 keeps the k largest (the lower id where two tie).
+//  9. TopP p keeps the fewest tokens, the most likely first, whose probabilities sum to at least p.
+//  10. Where Coin(Seed[r], Position[r]) < XTCProbability, and two or more of the tokens that are left have a probability of at least
+//     XTCThreshold, these are ruled out but for the last of them ("exclude top choices", of text-generation-webui). Probabilities less than
+//     2⁻⁴⁰ of the largest need not be told from 0.
+//  11. One of the tokens that are left is drawn by inverting their cumulative distribution, the most likely first, at
 //     u = Uniform(Seed[r], Position[r]).
 //
 // So a draw depends on the row alone, never on the batch. A row whose logits are all ruled out or not finite gives -1.
 type Sample struct {
-	Out         Ptr   `atlas:"out i32 [Rows]"`
-	Logits      Ptr   `atlas:"in f32 [Rows,Vocab]"`
-	Mask        Ptr   `atlas:"in? u32 [Masks,(Vocab+31)/32]"`
-	MaskRow     Ptr   `atlas:"in? i32 [Rows]"`
-	Temperature Ptr   `atlas:"in f32 [Rows]"`
-	TopP        Ptr   `atlas:"in f32 [Rows]"`
-	MinP        Ptr   `atlas:"in f32 [Rows]"`
-	TopK        Ptr   `atlas:"in i32 [Rows]"`
-	Seed        Ptr   `atlas:"in i64 [Rows]"`
-	Position    Ptr   `atlas:"in i32 [Rows]"`
-	EditStarts  Ptr   `atlas:"in i32 [Rows+1]"`
-	EditToken   Ptr   `atlas:"in i32 [Edits]"`
-	EditBias    Ptr   `atlas:"in f32 [Edits]"`
-	EditFactor  Ptr   `atlas:"in f32 [Edits]"`
-	EditOffset  Ptr   `atlas:"in f32 [Edits]"`
-	Rows        int32 `atlas:"step"`
-	Vocab       int32
-	Edits       int32 `atlas:"step"`
-	Masks       int32 `atlas:"step"`
+	Out            Ptr   `atlas:"out i32 [Rows]"`
+	Logits         Ptr   `atlas:"in f32 [Rows,Vocab]"`
+	Mask           Ptr   `atlas:"in? u32 [Masks,(Vocab+31)/32]"`
+	MaskRow        Ptr   `atlas:"in? i32 [Rows]"`
+	Temperature    Ptr   `atlas:"in f32 [Rows]"`
+	TopP           Ptr   `atlas:"in f32 [Rows]"`
+	MinP           Ptr   `atlas:"in f32 [Rows]"`
+	TopNSigma      Ptr   `atlas:"in f32 [Rows]"`
+	MinEntropy     Ptr   `atlas:"in f32 [Rows]"`
+	XTCProbability Ptr   `atlas:"in f32 [Rows]"`
+	XTCThreshold   Ptr   `atlas:"in f32 [Rows]"`
+	TopK           Ptr   `atlas:"in i32 [Rows]"`
+	Seed           Ptr   `atlas:"in i64 [Rows]"`
+	Position       Ptr   `atlas:"in i32 [Rows]"`
+	EditStarts     Ptr   `atlas:"in i32 [Rows+1]"`
+	EditToken      Ptr   `atlas:"in i32 [Edits]"`
+	EditBias       Ptr   `atlas:"in f32 [Edits]"`
+	EditFactor     Ptr   `atlas:"in f32 [Edits]"`
+	EditOffset     Ptr   `atlas:"in f32 [Edits]"`
+	Rows           int32 `atlas:"step"`
+	Vocab          int32
+	Edits          int32 `atlas:"step"`
+	Masks          int32 `atlas:"step"`
 }
 
 // Resolve copies a step's inputs, Count words, to where its kernels read them, which may be where they are: Out[i] = In[i]. The first Rows
@@ -97,3 +109,9 @@ func Uniform(seed int64, position int32) float32 {
 	}
 	return float32(x>>40) / (1 << 24)
 }
+
+// coinStream sets the random numbers of Coin apart from those of draws. It is the multiplier of xorshift64*; any odd number would do.
+const coinStream = 0x2545f4914f6cdd1d
+
+// Coin is another random number in [0,1) of a seed and a position, independent of Uniform's: it decides whether XTC applies to a draw.
+func Coin(seed int64, position int32) float32 { return Uniform(seed^coinStream, position) }

@@ -875,27 +875,31 @@ static_assert(offsetof(atlas_Route, Scale) == 72, "op.Route.Scale");
 static_assert(offsetof(atlas_Route, pad_) == 76, "op.Route.pad_");
 
 typedef struct atlas_Sample {
-    int32_t *Out;               // out   [Rows]
-    const float *Logits;        // in    [Rows,Vocab]
-    const uint32_t *Mask;       // in    [Masks,(Vocab+31)/32], may be null
-    const int32_t *MaskRow;     // in    [Rows], may be null
-    const float *Temperature;   // in    [Rows]
-    const float *TopP;          // in    [Rows]
-    const float *MinP;          // in    [Rows]
-    const int32_t *TopK;        // in    [Rows]
-    const int64_t *Seed;        // in    [Rows]
-    const int32_t *Position;    // in    [Rows]
-    const int32_t *EditStarts;  // in    [Rows+1]
-    const int32_t *EditToken;   // in    [Edits]
-    const float *EditBias;      // in    [Edits]
-    const float *EditFactor;    // in    [Edits]
-    const float *EditOffset;    // in    [Edits]
+    int32_t *Out;                 // out   [Rows]
+    const float *Logits;          // in    [Rows,Vocab]
+    const uint32_t *Mask;         // in    [Masks,(Vocab+31)/32], may be null
+    const int32_t *MaskRow;       // in    [Rows], may be null
+    const float *Temperature;     // in    [Rows]
+    const float *TopP;            // in    [Rows]
+    const float *MinP;            // in    [Rows]
+    const float *TopNSigma;       // in    [Rows]
+    const float *MinEntropy;      // in    [Rows]
+    const float *XTCProbability;  // in    [Rows]
+    const float *XTCThreshold;    // in    [Rows]
+    const int32_t *TopK;          // in    [Rows]
+    const int64_t *Seed;          // in    [Rows]
+    const int32_t *Position;      // in    [Rows]
+    const int32_t *EditStarts;    // in    [Rows+1]
+    const int32_t *EditToken;     // in    [Edits]
+    const float *EditBias;        // in    [Edits]
+    const float *EditFactor;      // in    [Edits]
+    const float *EditOffset;      // in    [Edits]
     int32_t Rows;
     int32_t Vocab;
     int32_t Edits;
     int32_t Masks;
 } atlas_Sample;
-static_assert(sizeof(atlas_Sample) == 136, "size of op.Sample");
+static_assert(sizeof(atlas_Sample) == 168, "size of op.Sample");
 static_assert(offsetof(atlas_Sample, Out) == 0, "op.Sample.Out");
 static_assert(offsetof(atlas_Sample, Logits) == 8, "op.Sample.Logits");
 static_assert(offsetof(atlas_Sample, Mask) == 16, "op.Sample.Mask");
@@ -903,18 +907,22 @@ static_assert(offsetof(atlas_Sample, MaskRow) == 24, "op.Sample.MaskRow");
 static_assert(offsetof(atlas_Sample, Temperature) == 32, "op.Sample.Temperature");
 static_assert(offsetof(atlas_Sample, TopP) == 40, "op.Sample.TopP");
 static_assert(offsetof(atlas_Sample, MinP) == 48, "op.Sample.MinP");
-static_assert(offsetof(atlas_Sample, TopK) == 56, "op.Sample.TopK");
-static_assert(offsetof(atlas_Sample, Seed) == 64, "op.Sample.Seed");
-static_assert(offsetof(atlas_Sample, Position) == 72, "op.Sample.Position");
-static_assert(offsetof(atlas_Sample, EditStarts) == 80, "op.Sample.EditStarts");
-static_assert(offsetof(atlas_Sample, EditToken) == 88, "op.Sample.EditToken");
-static_assert(offsetof(atlas_Sample, EditBias) == 96, "op.Sample.EditBias");
-static_assert(offsetof(atlas_Sample, EditFactor) == 104, "op.Sample.EditFactor");
-static_assert(offsetof(atlas_Sample, EditOffset) == 112, "op.Sample.EditOffset");
-static_assert(offsetof(atlas_Sample, Rows) == 120, "op.Sample.Rows");
-static_assert(offsetof(atlas_Sample, Vocab) == 124, "op.Sample.Vocab");
-static_assert(offsetof(atlas_Sample, Edits) == 128, "op.Sample.Edits");
-static_assert(offsetof(atlas_Sample, Masks) == 132, "op.Sample.Masks");
+static_assert(offsetof(atlas_Sample, TopNSigma) == 56, "op.Sample.TopNSigma");
+static_assert(offsetof(atlas_Sample, MinEntropy) == 64, "op.Sample.MinEntropy");
+static_assert(offsetof(atlas_Sample, XTCProbability) == 72, "op.Sample.XTCProbability");
+static_assert(offsetof(atlas_Sample, XTCThreshold) == 80, "op.Sample.XTCThreshold");
+static_assert(offsetof(atlas_Sample, TopK) == 88, "op.Sample.TopK");
+static_assert(offsetof(atlas_Sample, Seed) == 96, "op.Sample.Seed");
+static_assert(offsetof(atlas_Sample, Position) == 104, "op.Sample.Position");
+static_assert(offsetof(atlas_Sample, EditStarts) == 112, "op.Sample.EditStarts");
+static_assert(offsetof(atlas_Sample, EditToken) == 120, "op.Sample.EditToken");
+static_assert(offsetof(atlas_Sample, EditBias) == 128, "op.Sample.EditBias");
+static_assert(offsetof(atlas_Sample, EditFactor) == 136, "op.Sample.EditFactor");
+static_assert(offsetof(atlas_Sample, EditOffset) == 144, "op.Sample.EditOffset");
+static_assert(offsetof(atlas_Sample, Rows) == 152, "op.Sample.Rows");
+static_assert(offsetof(atlas_Sample, Vocab) == 156, "op.Sample.Vocab");
+static_assert(offsetof(atlas_Sample, Edits) == 160, "op.Sample.Edits");
+static_assert(offsetof(atlas_Sample, Masks) == 164, "op.Sample.Masks");
 
 typedef struct atlas_SigmoidGate {
     atlas_act *Out;         // out   [Rows,Cols]

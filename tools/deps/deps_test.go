@@ -44,7 +44,7 @@ var rules = map[string]string{
 	"atlasrt/internal/grammar/regex":  "",
 	"atlasrt/internal/grammar/rules":  "atlasrt/internal/grammar/regex",
 	"atlasrt/internal/grammar/match":  "atlasrt/internal/grammar/regex atlasrt/internal/grammar/rules",
-	"atlasrt/internal/api":            "atlasrt/internal/completion atlasrt/internal/chat atlasrt/internal/jsontree atlasrt/internal/option atlasrt/internal/grammar",
+	"atlasrt/internal/api":            "atlasrt/internal/completion atlasrt/internal/chat atlasrt/internal/jsontree atlasrt/internal/option atlasrt/internal/sample atlasrt/internal/grammar",
 	"atlasrt/internal/api/openai":     "atlasrt/internal/api atlasrt/internal/completion atlasrt/internal/chat atlasrt/internal/jsontree atlasrt/internal/option atlasrt/internal/sample atlasrt/internal/grammar atlasrt/internal/parse",
 	"atlasrt/internal/api/anthropic":  "atlasrt/internal/api atlasrt/internal/completion atlasrt/internal/chat atlasrt/internal/jsontree atlasrt/internal/option atlasrt/internal/parse",
 	"atlasrt/internal/api/responses":  "atlasrt/internal/api atlasrt/internal/api/openai atlasrt/internal/completion atlasrt/internal/chat atlasrt/internal/jsontree atlasrt/internal/option atlasrt/internal/store atlasrt/internal/parse",

@@ -1,10 +1,6 @@
 package api
 
-import (
-	"slices"
-
-	"github.com/atlas-inference/atlas/atlasrt/internal/jsontree"
-)
+import "slices"
 
 // foreign are fields that other servers (vLLM, SGLang, llama.cpp, ollama, text-generation-webui and relatives) honour and this
 // one does not, with the values at which they change nothing. To ignore any other value would be to answer another question
@@ -22,15 +18,11 @@ var foreign = []struct {
 	{"prompt_logprobs", IsFalse}, {"n_probs", IsNumber(0)}, {"include_stop_str_in_output", IsFalse}, {"priority", IsNumber(0)}, {"n_indent", IsNumber(0)},
 
 	// Which tokens may come.
-	{"bad_words", Empty}, {"allowed_token_ids", Empty}, {"banned_tokens", AnyOf(Empty, IsText(""))}, {"custom_token_bans", AnyOf(Empty, IsText(""))},
 	{"banned_strings", Empty}, {"ban_eos_token", IsFalse}, {"no_repeat_ngram_size", IsNumber(0)},
 
 	// Samplers, at the values that their servers give them where nothing is asked.
-	{"dry_multiplier", IsNumber(0)}, {"dry_base", IsNumber(0, 1.75)}, {"dry_allowed_length", IsNumber(0, 2)}, {"dry_penalty_last_n", IsNumber(0, -1)},
-	{"dry_range", IsNumber(0)}, {"dry_sequence_breakers", usualBreakers},
-	{"xtc_probability", IsNumber(0)}, {"xtc_threshold", IsNumber(0, 0.1)},
 	{"mirostat", IsNumber(0)}, {"mirostat_mode", IsNumber(0)}, {"mirostat_tau", IsNumber(0, 5)}, {"mirostat_eta", IsNumber(0, 0.1)},
-	{"typical_p", IsNumber(1)}, {"typical", IsNumber(1)}, {"typ_p", IsNumber(1)}, {"top_n_sigma", IsNumber(-1, 0)}, {"nsigma", IsNumber(0)},
+	{"typical_p", IsNumber(1)}, {"typical", IsNumber(1)}, {"typ_p", IsNumber(1)},
 	{"tfs_z", IsNumber(1)}, {"tfs", IsNumber(1)}, {"top_a", IsNumber(0)}, {"epsilon_cutoff", IsNumber(0)}, {"eta_cutoff", IsNumber(0)},
 	{"dynamic_temperature", IsFalse}, {"dynatemp_range", IsNumber(0)}, {"dynatemp_exponent", IsNumber(1)}, {"dynatemp_low", IsNumber(1)}, {"dynatemp_high", IsNumber(1)},
 	{"dynatemp_min", IsNumber(0)}, {"dynatemp_max", IsNumber(0)},
@@ -50,11 +42,6 @@ var foreign = []struct {
 
 	// Fields of ollama's own routes, which do nothing on these.
 	{"options", EmptyObject},
-}
-
-// usualBreakers accepts no dry_sequence_breakers, or those that llama.cpp has by itself.
-func usualBreakers(v jsontree.Value) bool {
-	return Empty(v) || string(jsontree.Append(nil, v)) == `["\n", ":", "\"", "*"]`
 }
 
 // RefuseForeign refuses what other servers honour on every route and this one does on none, or on some: those that a route honours are its own.

@@ -10,8 +10,8 @@ func TestForeignFields(t *testing.T) {
 		f.RefuseNames("stop_sequences", "stop")
 	}
 	cases := []struct{ object, want string }{
-		{`{"n":1,"logit_bias":{},"stop":[],"dry_multiplier":0,"grammar":""}`, ""}, {`{"n":null,"stop":null}`, ""}, {`{"m":1}`, ""},
-		{`{"n":2}`, "n"}, {`{"n":0}`, "n"}, {`{"logit_bias":{"1":1}}`, "logit_bias"}, {`{"stop":"x"}`, "stop"}, {`{"dry_multiplier":1}`, "dry_multiplier"},
+		{`{"n":1,"logit_bias":{},"stop":[],"mirostat":0,"grammar":""}`, ""}, {`{"n":null,"stop":null}`, ""}, {`{"m":1}`, ""},
+		{`{"n":2}`, "n"}, {`{"n":0}`, "n"}, {`{"logit_bias":{"1":1}}`, "logit_bias"}, {`{"stop":"x"}`, "stop"}, {`{"mirostat":1}`, "mirostat"},
 	}
 	for _, field := range foreign {
 		cases = append(cases, struct{ object, want string }{`{"` + field.name + `":null}`, ""}, struct{ object, want string }{`{"` + field.name + `":"odd"}`, field.name})

@@ -1,6 +1,8 @@
 package api
 
 import (
+	"errors"
+
 	"github.com/atlas-inference/atlas/atlasrt/internal/chat"
 	"github.com/atlas-inference/atlas/atlasrt/internal/completion"
 	"github.com/atlas-inference/atlas/atlasrt/internal/option"
@@ -21,6 +23,7 @@ type Request struct {
 	HideReasoning bool // thoughts are left out of the answer
 	SumUp         bool // thoughts are shown where the client looks for a summary of them
 
+	Bans        string // the field that the tokens come from which Options.Sampling rules out
 	IfPenalised *Error // refuses the request where tokens that were seen are penalised, which the model's defaults may do
 	Unknown     int    // fields that are not known
 
@@ -49,7 +52,8 @@ type Limits struct {
 	Stops      int // stop strings
 	StopBytes  int // of each
 	StopTokens int // tokens that end an answer
-	Biases     int // tokens whose logits get a bias
+	Biases     int // tokens whose logits get a bias, and such that are ruled out
+	BadWords   int // texts that are
 	Tools      int // that the model may call
 	ToolBytes  int // of the description and the schema of each
 }
@@ -57,13 +61,16 @@ type Limits struct {
 // DefaultLimits are those of a server that nobody configured.
 func DefaultLimits() Limits {
 	return Limits{
-		Messages: 10_000, Prompts: 128, Choices: 8, Stops: 4, StopBytes: 256, StopTokens: 64, Biases: 1024,
+		Messages: 10_000, Prompts: 128, Choices: 8, Stops: 4, StopBytes: 256, StopTokens: 64, Biases: 1024, BadWords: 256,
 		Tools: 512, ToolBytes: 256 << 10}
 }
 
 // Check holds the request against the model that was found: its vocabulary, and its defaults. Errors are *Error and *option.Error.
 func (r *Request) Check(g *completion.Generator) error {
 	if err := g.Check(&r.Options); err != nil {
+		if wrong, ok := errors.AsType[*option.Error](err); ok && wrong.Option == option.BadWords && r.Bans != "" {
+			return Invalid(r.Bans, "%s %s.", r.Bans, wrong.Reason)
+		}
 		return err
 	}
 	if p := g.Params(&r.Options); r.IfPenalised != nil && p.Penalises() {

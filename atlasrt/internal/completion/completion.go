@@ -42,10 +42,11 @@ type Generator struct {
 
 	Notation grammar.Notation // of JSON in answers that have a form; "": compact
 
-	mutex sync.Mutex             // over made
-	made  map[bool]*sample.Close // by Options.KeepSpecial
-	once  sync.Once              // for cache
-	cache *grammar.Cache         // see grammars
+	mutex    sync.Mutex                  // over made and breakers
+	made     map[bool]*sample.Close      // by Options.KeepSpecial
+	breakers map[string]*sample.Breakers // by their texts
+	once     sync.Once                   // for cache
+	cache    *grammar.Cache              // see grammars
 }
 
 // Formats are how a model marks what is no text.
@@ -73,6 +74,8 @@ type Options struct {
 	Calls          parse.Choice  // of Tools: what must be called
 	Form           *grammar.Spec // that the text of an answer has, behind thoughts; nil: any. Where Tools may be called, calls may come in its place
 	Thinking       chat.Thinking // what holds of the thoughts of a conversation, see Generator.Resolve
+	BadWords       []string      // texts that do not come, as far as they are spelled with the usual tokens
+	Breakers       []string      // texts that break repetitions, for DRY; nil: sample.UsualBreakers
 	Sampling       sample.Given  // seeds of further choices and prompts follow Sampling.Seed
 	CacheSalt      string        // as in engine.Request
 }
@@ -148,7 +151,7 @@ func (g *Generator) Start(ctx context.Context, prompts []Prompt, o Options) (*St
 	}
 	s := &Stream{generator: g, options: o, prompts: prompts, ends: end, answers: make([]answer, 0, len(prompts)*o.Choices)}
 	requests := make([]engine.Request, 0, cap(s.answers))
-	sampling := g.Params(&o)
+	sampling := g.worded(&o)
 	for _, p := range prompts {
 		if len(p.Tokens) == 0 {
 			return nil, option.Invalid(option.Prompt, "has no tokens")

@@ -121,7 +121,7 @@ func TestT060ThoughtsAreClosed(t *testing.T) {
 // Far from its budget an answer costs what any other does: its steps need no late inputs.
 func TestBudgetThatIsFarAway(t *testing.T) {
 	c := fakeClose(10, true)
-	q := newTask(Request{Prompt: []int32{1}, MaxTokens: 40, Sampling: sample.Defaults(), Close: c}, 1)
+	q := newTask(Request{Prompt: []int32{1}, MaxTokens: 40, Sampling: sample.Defaults(), Close: c}, fakeVocab, 1)
 	var late []int
 	for i := range 20 {
 		if q.late() {

@@ -72,7 +72,7 @@ func (d *Direct) run(r Request, chunk int, show func(*sched.Plan)) ([]int32, err
 	limits := c.limits()
 	limits.ChunkTokens = max(chunk, 0)
 	s := sched.New(limits, cache.New(c.cacheSizes(), false))
-	t := newTask(r, c.Draws)
+	t := newTask(r, d.runner.layout.Vocab, c.Draws)
 	if err := s.Add(&t.sequence); err != nil {
 		return nil, err
 	}

@@ -111,7 +111,7 @@ func (e *Engine) Submit(ctx context.Context, requests ...Request) (*Inbox, error
 	tasks, sequences := make([]*task, len(requests)), make([]*sched.Sequence, len(requests))
 	inbox := NewInbox(len(requests), func(request int) { e.cancel(tasks[request]) })
 	for i, r := range requests {
-		t := newTask(r, e.runner.config.Draws)
+		t := newTask(r, e.runner.layout.Vocab, e.runner.config.Draws)
 		t.inbox, t.number = inbox, i
 		tasks[i], sequences[i] = t, &t.sequence
 	}

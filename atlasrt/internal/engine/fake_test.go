@@ -181,7 +181,7 @@ func (m *fakeModel) drawn(r Request) []int32 {
 		var choices []choice
 		for v, z := range m.logits(all) {
 			token := int32(v)
-			if len(generated) < r.MinTokens && slices.Contains(r.End, token) || !may(r, generated, token) {
+			if len(generated) < r.MinTokens && slices.Contains(r.End, token) || !may(r, generated, token) || bad(r, generated, token) {
 				continue
 			}
 			z += r.Sampling.LogitBias[token]
@@ -223,6 +223,14 @@ func (m *fakeModel) drawn(r Request) []int32 {
 			return all[len(r.Prompt):]
 		}
 	}
+}
+
+// bad tells whether a token ends a bad word behind those that were generated.
+func bad(r Request, generated []int32, token int32) bool {
+	return slices.ContainsFunc(r.Sampling.BadWords, func(word []int32) bool {
+		last := len(word) - 1
+		return word[last] == token && last <= len(generated) && slices.Equal(generated[len(generated)-last:], word[:last])
+	})
 }
 
 // greedy is what a prompt must give, whatever runs beside it.

@@ -131,11 +131,14 @@ func fillTopP(to []int32, b *batch) {
 	pad(to[len(b.sampled):], float(1))
 }
 
-func fillMinP(to []int32, b *batch) {
-	for i, t := range b.sampled {
-		to[i] = float(t.request.Sampling.MinP)
+// fillParams writes one of the numbers that choose how tokens are drawn, and that ask for nothing where they are 0.
+func fillParams(value func(*sample.Params) float32) func(to []int32, b *batch) {
+	return func(to []int32, b *batch) {
+		for i, t := range b.sampled {
+			to[i] = float(value(&t.request.Sampling))
+		}
+		clear(to[len(b.sampled):])
 	}
-	clear(to[len(b.sampled):])
 }
 
 func fillTopK(to []int32, b *batch) {

@@ -59,8 +59,11 @@ func (g fakeGrammar) Only() (int32, bool) {
 	return only, only >= 0
 }
 
-// may tells whether a request's grammar allows a token behind those that were generated.
+// may tells whether a request and its grammar allow a token behind those that were generated.
 func may(r Request, generated []int32, token int32) bool {
+	if len(r.Sampling.Allowed) > 0 && !slices.Contains(r.Sampling.Allowed, token) {
+		return false
+	}
 	if r.Grammar == nil {
 		return true
 	}
@@ -95,6 +98,8 @@ func grammatical(r *rand.Rand, slow bool) (requests []Request) {
 			q.Close = fakeClose(5, true)
 		case 6:
 			q.End = nil
+		case 7:
+			q.Sampling.Allowed = append(random(r, 3*fakeVocab), q.End...)
 		}
 		requests = append(requests, q)
 	}

@@ -13,8 +13,9 @@ import (
 // A task with a guide draws one token a step. Where steps draw several, a mask for each draft is wanted: match.State.Tree makes those of all
 // drafts at once, but the drafts are known to the device alone.
 type guide struct {
-	grammar Grammar // behind all tokens but those of news
-	ends    []int32 // that end the request
+	grammar Grammar  // behind all tokens but those of news
+	ends    []int32  // that end the request
+	allowed []uint32 // mask of the tokens that the request allows; nil: all
 
 	// What a job is given.
 	news      []int32 // tokens that came since the last job
@@ -40,11 +41,11 @@ type guide struct {
 // mostForced is how many tokens a job forces at most; the next one goes on.
 const mostForced = 64
 
-func newGuide(r *Request) *guide {
+func newGuide(r *Request, allowed []uint32) *guide {
 	if r.Grammar == nil {
 		return nil
 	}
-	return &guide{grammar: r.Grammar, ends: r.End, made: make(chan struct{}, 1)}
+	return &guide{grammar: r.Grammar, ends: r.End, allowed: allowed, made: make(chan struct{}, 1)}
 }
 
 // job goes over the news. The mask has so many words.
@@ -114,9 +115,16 @@ func (g *guide) findMask() error {
 		}
 		mayEnd = mayEnd || ends
 	}
+	some := func(word uint32) bool { return word != 0 }
+	fits := slices.ContainsFunc(g.mask, some)
+	for i, word := range g.allowed {
+		g.mask[i] &= word
+	}
 	switch {
-	case slices.ContainsFunc(g.mask, func(word uint32) bool { return word != 0 }):
+	case slices.ContainsFunc(g.mask, some):
 		return nil
+	case fits:
+		return g.fails("the grammar goes on with tokens that are not allowed (allow more; the tokens that end an answer count, too)", nil)
 	case mayEnd:
 		return g.fails(fmt.Sprintf("the grammar allows nothing but the end, and min_tokens asks for %d tokens more (ask for fewer)", g.early), nil)
 	case done:
@@ -148,12 +156,4 @@ func (t *task) guides(c *sched.Chunk) bool {
 	}
 	finish, _ := t.sequence.Finish()
 	return finish == sched.Unfinished
-}
-
-// mask is the tokens that may be drawn next; nil: all.
-func (t *task) mask() []uint32 {
-	if t.guide == nil || !t.guide.ready {
-		return nil
-	}
-	return t.guide.mask
 }

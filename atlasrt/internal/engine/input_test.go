@@ -71,8 +71,8 @@ func TestInputsAreFilledAndPadded(t *testing.T) {
 		return out
 	}
 	c := running(t, 10, 7, 12)
-	p := sample.Params{Temperature: 0.5, TopP: 0.25, MinP: 0.125, TopK: 7, RepetitionPenalty: 2, Seed: 3<<32 | 4}
-	hot := &task{request: Request{Sampling: p}, edits: sample.NewEdits(p, []int32{8, 9}, nil, nil), guide: &guide{mask: []uint32{5, 1 << 31}, ready: true}}
+	p := sample.Params{Temperature: 0.5, TopP: 0.25, MinP: 0.125, TopNSigma: 1.5, MinEntropy: 2.5, XTCProbability: 0.75, XTCThreshold: 0.375, TopK: 7, RepetitionPenalty: 2, Seed: 3<<32 | 4}
+	hot := &task{request: Request{Sampling: p}, edits: sample.NewEdits(p, fakeVocab, []int32{8, 9}, nil, nil), guide: &guide{mask: []uint32{5, 1 << 31}, ready: true}}
 	cold := &task{request: Request{Sampling: sample.Greedy()}, guide: &guide{mask: []uint32{1, 1}}}
 	b := batch{
 		shape: shape{rows: 10, seqs: 5, outputs: 9, drawing: 3, samples: 6, maxBlocks: 3, edits: 2, masks: 1}, block: 4, draws: 3,
@@ -98,6 +98,8 @@ func TestInputsAreFilledAndPadded(t *testing.T) {
 		"temperature": words(0, 0, 0, 0.5, 0, 0),
 		"top_p":       words(1, 1, 1, 0.25, 1, 1),
 		"min_p":       words(0, 0, 0, 0.125, 0, 0),
+		"top_n_sigma": words(0, 0, 0, 1.5, 0, 0), "min_entropy": words(0, 0, 0, 2.5, 0, 0),
+		"xtc_probability": words(0, 0, 0, 0.75, 0, 0), "xtc_threshold": words(0.1, 0.1, 0.1, 0.375, 0.1, 0),
 		"top_k":       {0, 0, 0, 7, 0, 0},
 		"position":    {8, 9, 10, 6, 7, 0},
 		"follows":     {-1, 2, -1, -1, -1},

@@ -247,7 +247,9 @@ func (n Need) outputs() int { return max(n.MaxOutputs, n.MaxSequences*n.draws())
 func (n Need) draws() int { return cmp.Or(n.Draws, 1) }
 
 // editsOf bounds how many logits one sequence edits.
-func editsOf(vocab int32, context int) int { return min(int(vocab), context+MaxBiases+MaxEnds) }
+func editsOf(vocab int32, context int) int {
+	return min(int(vocab), context+MaxBiases+MaxEnds+MaxBadWords)
+}
 
 // mostBlocks is how many blocks have slots that an int32 can number.
 func mostBlocks(blockSize int) int { return math.MaxInt32 / blockSize }

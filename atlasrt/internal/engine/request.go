@@ -41,6 +41,7 @@ const (
 	MaxLogProbs = 128  // likeliest tokens
 	MaxBiases   = 1024 // tokens with a bias
 	MaxEnds     = 64   // tokens that end it
+	MaxBadWords = 2048 // words that are not generated
 )
 
 // Finish is why a sequence ended; empty while it goes on.
@@ -87,6 +88,8 @@ func (r *Request) check(vocab int32) error {
 		return option.Invalid(option.StopTokens, "has %d entries, at most %d are allowed", len(r.End), MaxEnds)
 	case len(r.Sampling.LogitBias) > MaxBiases:
 		return option.Invalid(option.LogitBias, "has %d entries, at most %d are allowed", len(r.Sampling.LogitBias), MaxBiases)
+	case len(r.Sampling.BadWords) > MaxBadWords:
+		return option.Invalid(option.BadWords, "has %d words, at most %d are allowed", len(r.Sampling.BadWords), MaxBadWords)
 	case r.LogProbs < -1 || r.LogProbs > MaxLogProbs:
 		return option.Invalid(option.TopLogProbs, "is %d, must be from 0 to %d", r.LogProbs, MaxLogProbs)
 	}

@@ -135,7 +135,7 @@ func (e *Engine) release() {
 // force appends tokens that must come, in place of the draw.
 func (e *Engine) force(t *task) {
 	for i, token := range t.guide.forced {
-		if t.edits.RulesOut(token) {
+		if t.rulesOut(token) {
 			if i > 0 {
 				break // the next look at the grammar comes to it first
 			}

@@ -13,7 +13,8 @@ type task struct {
 	request  Request
 	sequence sched.Sequence
 	edits    *sample.Edits
-	guide    *guide // nil where there is no grammar
+	guide    *guide   // nil where there is no grammar
+	allowed  []uint32 // mask of the tokens that the request allows; nil: all
 
 	inbox   *Inbox
 	number  int                   // among the requests of its Submit
@@ -25,7 +26,8 @@ type task struct {
 	submitted, launched, first time.Time // launched is of the first step that it is in, first when it had a token
 }
 
-func newTask(r Request, draws int) *task {
+// newTask makes a task of a request that was checked, for a model with so many tokens and steps with so many draws of a sequence.
+func newTask(r Request, vocab int32, draws int) *task {
 	r.Prompt, r.End = slices.Clone(r.Prompt), slices.Clone(r.End) // the caller may change its own
 	t := &task{request: r, draws: draws, submitted: time.Now()}
 	t.sequence = sched.Sequence{Tokens: r.Prompt, MaxTokens: r.MaxTokens, End: r.End, Score: r.PromptLogProbs, Waits: r.LogProbs >= 0, Salt: r.CacheSalt}
@@ -33,8 +35,14 @@ func newTask(r Request, draws int) *task {
 	if r.MinTokens > 0 {
 		hold = r.End
 	}
-	t.guide = newGuide(&t.request)
-	t.edits = sample.NewEdits(r.Sampling, r.Prompt, hold, r.Close)
+	if len(r.Sampling.Allowed) > 0 {
+		t.allowed = make([]uint32, maskWords(vocab))
+		for _, token := range r.Sampling.Allowed {
+			t.allowed[token/32] |= 1 << (token % 32)
+		}
+	}
+	t.guide = newGuide(&t.request, t.allowed)
+	t.edits = sample.NewEdits(r.Sampling, vocab, r.Prompt, hold, r.Close)
 	t.sequence.Single = t.late()
 	return t
 }
@@ -49,7 +57,23 @@ func (t *task) send(e Event) {
 
 // late tells whether a step that draws of the task needs late inputs: tokens of the step in flight, and those that this one draws, may decide
 // what is edited or masked. They are made for one draw, so that such a step makes no more.
-func (t *task) late() bool { return t.guide != nil || t.edits.Late(2*t.draws) }
+func (t *task) late() bool { return t.guide != nil || t.allowed != nil || t.edits.Late(2*t.draws) }
+
+// mask is the tokens that may be drawn next; nil: all.
+func (t *task) mask() []uint32 {
+	if t.guide == nil {
+		return t.allowed
+	}
+	if !t.guide.ready {
+		return nil
+	}
+	return t.guide.mask
+}
+
+// rulesOut tells whether a token cannot be drawn next.
+func (t *task) rulesOut(token int32) bool {
+	return t.edits.RulesOut(token) || t.allowed != nil && t.allowed[token/32]>>(token%32)&1 == 0
+}
 
 // wantsLogits tells whether the host needs the logits of a chunk's outputs.
 func (t *task) wantsLogits(c sched.Chunk) bool {

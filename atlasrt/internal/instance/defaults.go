@@ -25,6 +25,8 @@ type Defaults struct {
 	RepetitionPenalty *float32 `json:"repetition_penalty"`
 	PresencePenalty   *float32 `json:"presence_penalty"`
 	Sample            *bool    `json:"do_sample"` // false: the likeliest token is taken
+	TopNSigma         *float32 `json:"-"`         // only whoever runs the model says these
+	MinEntropy        *float32 `json:"-"`
 }
 
 // Params are a request's sampling where it says nothing itself. do_sample false is greedy, whatever temperature is left
@@ -41,6 +43,8 @@ func (d Defaults) Params() sample.Params {
 	set(&p.MinP, d.MinP)
 	set(&p.RepetitionPenalty, d.RepetitionPenalty)
 	set(&p.PresencePenalty, d.PresencePenalty)
+	set(&p.TopNSigma, d.TopNSigma)
+	set(&p.MinEntropy, d.MinEntropy)
 	return p
 }
 

@@ -40,7 +40,7 @@ func (t *Text) plainLayers() (all []layer, differ bool) {
 	for _, f := range t.Facts {
 		if f.Operator || !t.Defaults.greedy() {
 			all = append(all, layer{f.Plain, f.From})
-			differ = differ || f.Plain != Defaults{}
+			differ = differ || f.Plain != Defaults{} && f.Plain != f.Sampling // flags say the same of both
 		}
 	}
 	return append(all, t.layers()...), differ
@@ -90,11 +90,14 @@ func settle(layers []layer) (sample.Params, []Setting) {
 		first(&d, layers, func(d *Defaults) **float32 { return &d.MinP }),
 		first(&d, layers, func(d *Defaults) **float32 { return &d.RepetitionPenalty }),
 		first(&d, layers, func(d *Defaults) **float32 { return &d.PresencePenalty }),
+		first(&d, layers, func(d *Defaults) **float32 { return &d.TopNSigma }),
+		first(&d, layers, func(d *Defaults) **float32 { return &d.MinEntropy }),
 	}
 	p := d.Params()
 	values := []Setting{
 		{Name: "temperature", Value: fmt.Sprint(p.Temperature)}, {Name: "top_p", Value: fmt.Sprint(p.TopP)}, {Name: "top_k", Value: fmt.Sprint(p.TopK)},
 		{Name: "min_p", Value: fmt.Sprint(p.MinP)}, {Name: "repetition_penalty", Value: fmt.Sprint(p.RepetitionPenalty)}, {Name: "presence_penalty", Value: fmt.Sprint(p.PresencePenalty)},
+		{Name: "top_n_sigma", Value: fmt.Sprint(p.TopNSigma)}, {Name: "adaptive_entropy", Value: fmt.Sprint(p.MinEntropy)},
 	}
 	for i := range values {
 		values[i].From = from[i]

@@ -29,6 +29,20 @@ const (
 	FrequencyPenalty  Name = "frequency_penalty"
 	PresencePenalty   Name = "presence_penalty"
 	LogitBias         Name = "logit_bias"
+
+	TopNSigma        Name = "top_n_sigma"
+	MinEntropy       Name = "adaptive_entropy"
+	XTCProbability   Name = "xtc_probability"
+	XTCThreshold     Name = "xtc_threshold"
+	PenaltyWindow    Name = "repeat_last_n" // tokens that penalties look at
+	DRYMultiplier    Name = "dry_multiplier"
+	DRYBase          Name = "dry_base"
+	DRYAllowedLength Name = "dry_allowed_length"
+	DRYRange         Name = "dry_range"
+	DRYBreakers      Name = "dry_sequence_breakers"
+	LZPenalty        Name = "lz_penalty"
+	BadWords         Name = "bad_words"
+	AllowedTokens    Name = "allowed_token_ids"
 )
 
 // Error blames an option. Reason goes on from its name, such as: is 3, must be at most 2.

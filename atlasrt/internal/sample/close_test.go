@@ -81,7 +81,7 @@ func TestClose(t *testing.T) {
 	letters := map[int32]string{open: "o", shut: "s", nl: "n", word: "w", end: "e"}
 	for _, test := range cases {
 		t.Run(test.name, func(t *testing.T) {
-			e := NewEdits(Defaults(), nil, nil, &test.close)
+			e := NewEdits(Defaults(), 100, nil, nil, &test.close)
 			got, model := "", test.model
 			var announced []bool // before each token, whether one of the five from there on may be forced
 			for model != "" {
@@ -118,7 +118,7 @@ func TestForcedTokens(t *testing.T) {
 	p.LogitBias = map[int32]float32{2: -inf, 3: math.MaxFloat32}
 	p.RepetitionPenalty, p.FrequencyPenalty = 2, 1
 	c := &Close{Tokens: []int32{2, 2}, Within: true, Shut: TokenMark(2)}
-	e := NewEdits(p, []int32{2, 3}, []int32{2}, c)
+	e := NewEdits(p, 4, []int32{2, 3}, []int32{2}, c)
 	logits := []float32{1, -2, -30, 4}
 	for step := range 2 {
 		got := e.apply(logits)

@@ -154,7 +154,7 @@ func TestEdits(t *testing.T) {
 		for i := range logits {
 			logits[i] = 6*r.Float32() - 3
 		}
-		e := NewEdits(p, prompt, hold, nil)
+		e := NewEdits(p, vocab, prompt, hold, nil)
 		var generated []int32
 		for step := range 8 {
 			if step == 4 {
@@ -176,7 +176,7 @@ func TestEdits(t *testing.T) {
 }
 
 func TestNoEditsWithoutReason(t *testing.T) {
-	if e := NewEdits(Defaults(), []int32{1, 2, 3}, nil, nil); e != nil {
+	if e := NewEdits(Defaults(), 10, []int32{1, 2, 3}, nil, nil); e != nil {
 		t.Errorf("plain sampling: got %+v, want nil", e)
 	}
 }

@@ -163,7 +163,9 @@ func TestT050StopStrings(t *testing.T) {
 // What the client wrote reaches the engine, and what it left out is the checkpoint's (T028, T032, T033).
 func TestT032SamplingReachesTheEngine(t *testing.T) {
 	r := newRig(t, answering, func(c *Config) {
-		c.Model.Generator.Defaults = sample.Params{TopP: 0.9, Temperature: 0.6, RepetitionPenalty: 1, TopK: 20}
+		d := &c.Model.Generator.Defaults
+		*d = sample.Defaults()
+		d.TopP, d.Temperature, d.TopK = 0.9, 0.6, 20
 	})
 	r.engine.seen = make(chan engine.Request, 8)
 	ask := func(options string) engine.Request {
@@ -185,6 +187,13 @@ func TestT032SamplingReachesTheEngine(t *testing.T) {
 	s := p.Sampling
 	if s.Temperature != 0 || s.TopP != 0.5 || s.TopK != 0 || s.MinP != 0.1 || s.Seed != -1 || s.PresencePenalty != -2 || s.FrequencyPenalty != 2 ||
 		s.LogitBias[7] != -100 || s.LogitBias[258] != 1.5 || p.MaxTokens != 5 || p.MinTokens != 2 || fmt.Sprint(p.End) != "[256 3]" || p.CacheSalt != "s" {
+		t.Errorf("got %+v", p)
+	}
+	p = ask(`,"top_n_sigma":1,"xtc_probability":0.5,"xtc_threshold":0.2,"adaptive_sampling":true,"dry_multiplier":0.8,"dry_sequence_breakers":["x"],"lz_penalty":0.1,"repeat_last_n":64,
+		"bad_words":["u"],"banned_tokens":[5],"allowed_token_ids":[3,4]`)
+	s = p.Sampling
+	if s.TopNSigma != 1 || s.XTCProbability != 0.5 || s.XTCThreshold != 0.2 || s.MinEntropy != sample.AdaptiveEntropy || s.DRY.Multiplier != 0.8 || s.DRY.Breakers == nil || s.LZPenalty != 0.1 ||
+		s.Window != 64 || fmt.Sprint(s.BadWords) != "[[5] [117] [32 117]]" || fmt.Sprint(s.Allowed) != "[3 4]" {
 		t.Errorf("got %+v", p)
 	}
 	if p := ask(`,"max_tokens":1000000000000`); p.MaxTokens != maxContext-4 {

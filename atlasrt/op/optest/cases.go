@@ -37,7 +37,8 @@ func batches(o Options) []*Case {
 		of(name("1030 columns"), op.GatedAdd{Rows: rows, Cols: 1030}),
 	}
 	drawing := func(r int) filters {
-		return []filters{{topP: 1}, {temperature: 1, topP: 1}, {temperature: 0.8, topP: 0.9}, {temperature: 1.2, topP: 1, minP: 0.05}, {temperature: 1, topP: 1, topK: 30}}[r%5]
+		return []filters{{topP: 1}, {temperature: 1, topP: 1}, {temperature: 0.8, topP: 0.9}, {temperature: 1.2, topP: 1, minP: 0.05}, {temperature: 1, topP: 1, topK: 30},
+			{temperature: 1.5, topP: 1, sigma: 2}, {temperature: 1.5, topP: 0.9, exclude: 0.7, from: 0.02}, {temperature: 1, topP: 1, entropy: 3}, {temperature: 2, topP: 0.95, minP: 0.01, sigma: 3, exclude: 1, from: 0.01, topK: 50}}[r%9]
 	}
 	list = append(list, sample(name("vocabulary 97"), rows, 97, drawing), sample(name("vocabulary 3000"), rows, 3000, drawing))
 	for i, h := range headShapes[:5] {

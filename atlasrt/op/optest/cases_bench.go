@@ -33,6 +33,9 @@ func benchCases(o Options) []*Case {
 		list = append(list, n.attention()...)
 		list = append(list, n.sampling()...)
 	}
+	if !o.Short {
+		list = append(list, network{name: "vocabulary 248320", vocab: 248320}.sampling()...)
+	}
 	for _, scheme := range schemes {
 		list = append(list, mixture(scheme, 1, o)...)
 		list = append(list, mixture(scheme, 64, o)...)
@@ -114,12 +117,16 @@ func (n network) attention() []*Case {
 
 func (n network) sampling() []*Case {
 	all := func(int) filters { return filters{temperature: 0.7, topP: 0.9, minP: 0.01, topK: 40} }
+	more := func(int) filters {
+		return filters{temperature: 0.7, topP: 0.9, minP: 0.01, topK: 40, sigma: 3, entropy: 0.001, exclude: 1, from: 0.05}
+	}
 	greedy := func(int) filters { return filters{topP: 1} }
 	var list []*Case
-	for _, rows := range []int{1, 8} {
+	for _, rows := range []int{1, 8, 64} {
 		list = append(list,
 			sample(fmt.Sprintf("%s greedy rows %d", n.name, rows), rows, n.vocab, greedy),
-			sample(fmt.Sprintf("%s all filters rows %d", n.name, rows), rows, n.vocab, all))
+			sample(fmt.Sprintf("%s all filters rows %d", n.name, rows), rows, n.vocab, all),
+			sample(fmt.Sprintf("%s all samplers rows %d", n.name, rows), rows, n.vocab, more))
 	}
 	return list
 }

@@ -46,7 +46,7 @@ func TestProfilerMeasuresADecodeStep(t *testing.T) {
 			Out: zeros + 3<<16, Q: zeros, K: zeros, V: zeros, Starts: lengths, Lengths: lengths + 12, Tables: zeros,
 			Rows: rows, QPitch: 2 * width, Seqs: 2, MaxBlocks: 1, Heads: 2, KVHeads: 1, HeadDim: width, Blocks: 4, BlockSize: 8, KVType: op.BF16, Scale: 1})
 		set.Sample(stream, op.Sample{
-			Out: zeros + 4<<16, Logits: zeros, Temperature: zeros, TopP: zeros, MinP: zeros, TopK: zeros, Seed: zeros, Position: zeros,
+			Out: zeros + 4<<16, Logits: zeros, Temperature: zeros, TopP: zeros, MinP: zeros, TopNSigma: zeros, MinEntropy: zeros, XTCProbability: zeros, XTCThreshold: zeros, TopK: zeros, Seed: zeros, Position: zeros,
 			EditStarts: zeros, EditToken: zeros, EditBias: zeros, EditFactor: zeros, EditOffset: zeros, Rows: samples, Vocab: vocab})
 	}
 	set.Expect(d, 2, 2)
@@ -79,7 +79,7 @@ func TestProfilerMeasuresADecodeStep(t *testing.T) {
 		{"Linear bf16 48×32 rows 2", 3, 2 * (48*hidden + 2*hidden + 2*48), 2 * 2 * 48 * hidden},
 		{"PagedAttention 2/1×16 sequences 2 rows 2", 1, 2*2*length*width*2 + 2*2*2*2*width + 4*(3+2+2), 4 * 2 * length * 2 * width},
 		{"Resolve count 2 rows 2", 1, 4 + 2*2*4, 0},
-		{"Sample vocabulary 64 rows 2", 1, 2*(4*vocab+4+4*4+8+4) + 3*4, 0},
+		{"Sample vocabulary 64 rows 2", 1, 2*(4*vocab+4+8*4+8+4) + 3*4, 0},
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("got  %v\nwant %v", got, want)

@@ -44,22 +44,27 @@ func Choices(x op.Sample, r int) []Choice {
 	if len(choices) == 0 {
 		return nil
 	}
-	temperature := float64(slice[float32](x.Temperature, int(x.Rows))[r])
-	if temperature <= 0 {
+	of := func(p op.Ptr) float64 { return float64(slice[float32](p, int(x.Rows))[r]) }
+	temperature := of(x.Temperature)
+	if h := of(x.MinEntropy); temperature <= 0 || h > 0 && entropy(choices) < h {
 		return []Choice{{choices[0].Token, 1}}
+	}
+	if n := of(x.TopNSigma); n > 0 {
+		least := choices[0].Probability - n*deviation(choices)
+		choices = leading(choices, func(c Choice) bool { return c.Probability >= least })
 	}
 	for i := range choices {
 		choices[i].Probability /= temperature
 	}
-	if m := slice[float32](x.MinP, int(x.Rows))[r]; m > 0 {
-		least := choices[0].Probability + math.Log(float64(m))
+	if m := of(x.MinP); m > 0 {
+		least := choices[0].Probability + math.Log(m)
 		choices = leading(choices, func(c Choice) bool { return c.Probability >= least })
 	}
 	if k := int(slice[int32](x.TopK, int(x.Rows))[r]); k > 0 && k < len(choices) {
 		choices = choices[:k]
 	}
 	exponentiate(choices)
-	if p := float64(slice[float32](x.TopP, int(x.Rows))[r]); p < 1 {
+	if p := of(x.TopP); p < 1 {
 		before := 0.0
 		choices = leading(choices, func(c Choice) bool {
 			keep := before < p || before == 0
@@ -67,6 +72,10 @@ func Choices(x op.Sample, r int) []Choice {
 			return keep
 		})
 		rescale(choices)
+	}
+	seed, position := slice[int64](x.Seed, int(x.Rows))[r], slice[int32](x.Position, int(x.Rows))[r]
+	if float64(op.Coin(seed, position)) < of(x.XTCProbability) {
+		choices = withoutTop(choices, of(x.XTCThreshold))
 	}
 	return choices
 }
@@ -128,6 +137,41 @@ func leading(choices []Choice, keep func(Choice) bool) []Choice {
 		}
 	}
 	return choices
+}
+
+// withoutTop leaves out the choices of at least a probability, but for the last of them.
+func withoutTop(choices []Choice, threshold float64) []Choice {
+	top := leading(choices, func(c Choice) bool { return c.Probability >= threshold })
+	if len(top) < 2 {
+		return choices
+	}
+	choices = choices[len(top)-1:]
+	rescale(choices)
+	return choices
+}
+
+// deviation is the standard deviation of logits.
+func deviation(choices []Choice) float64 {
+	mean, variance := 0.0, 0.0
+	for _, c := range choices {
+		mean += c.Probability / float64(len(choices))
+	}
+	for _, c := range choices {
+		variance += (c.Probability - mean) * (c.Probability - mean) / float64(len(choices))
+	}
+	return math.Sqrt(variance)
+}
+
+// entropy is that of the distribution that logits make, in nats.
+func entropy(choices []Choice) (h float64) {
+	made := slices.Clone(choices)
+	exponentiate(made)
+	for _, c := range made {
+		if c.Probability > 0 {
+			h -= c.Probability * math.Log(c.Probability)
+		}
+	}
+	return h
 }
 
 // exponentiate turns sorted logits into probabilities.

@@ -17,6 +17,7 @@ func row(b *bench, temperature, topP, minP float32, topK int32) op.Sample {
 	}
 	return op.Sample{
 		Out: put[int32](b, 99), Logits: put(b, logits...), Temperature: put(b, temperature), TopP: put(b, topP), MinP: put(b, minP), TopK: put(b, topK),
+		TopNSigma: put[float32](b, 0), MinEntropy: put[float32](b, 0), XTCProbability: put[float32](b, 0), XTCThreshold: put[float32](b, 0),
 		Seed: put[int64](b, 1), Position: put[int32](b, 0), EditStarts: put[int32](b, 0, 0), Rows: 1, Vocab: 4,
 	}
 }
@@ -31,6 +32,18 @@ func TestChoices(t *testing.T) {
 	}
 	masked := func(x op.Sample, row int32, masks ...uint32) op.Sample {
 		x.Mask, x.Masks, x.MaskRow = put(b, masks...), int32(len(masks)), put(b, row)
+		return x
+	}
+	sigma := func(x op.Sample, n float32) op.Sample {
+		x.TopNSigma = put(b, n)
+		return x
+	}
+	calm := func(x op.Sample, h float32) op.Sample {
+		x.MinEntropy = put(b, h)
+		return x
+	}
+	xtc := func(x op.Sample, probability, threshold float32) op.Sample {
+		x.XTCProbability, x.XTCThreshold = put(b, probability), put(b, threshold)
 		return x
 	}
 	cases := []struct {
@@ -56,6 +69,17 @@ func TestChoices(t *testing.T) {
 		{"penalty of a negative logit", edit(row(b, 0, 1, 0, 0), 0, -1, 0.5, 2), []oracle.Choice{{0, 1}}},
 		{"offset", edit(row(b, 0, 1, 0, 0), 0, 0, 1, 2), []oracle.Choice{{0, 1}}},
 		{"edit of no token", edit(row(b, 0, 1, 0, 0), 4, 9, 1, 0), []oracle.Choice{{1, 1}}},
+		{"top n sigma", sigma(row(b, 1, 1, 0, 0), 1), []oracle.Choice{{1, 4. / 7}, {3, 3. / 7}}}, // σ of the logits is 0.51, and token 2 lies 0.69 lower
+		{"hot top n sigma", sigma(row(b, .5, 1, 0, 0), 2), []oracle.Choice{{1, 16. / 29}, {3, 9. / 29}, {2, 4. / 29}}},
+		{"top n sigma of what the mask leaves", sigma(masked(row(b, 1, 1, 0, 0), 0, 0b0101), 1.9), []oracle.Choice{{2, 1}}},
+		{"top n sigma at temperature 0", sigma(row(b, 0, 1, 0, 0), 9), []oracle.Choice{{1, 1}}},
+		{"less entropy", calm(row(b, .1, 1, 0, 0), 1.29), []oracle.Choice{{1, 1}}}, // it has 1.28 nats at temperature 1
+		{"more entropy", calm(row(b, 1, .65, 0, 0), 1.27), []oracle.Choice{{1, 4. / 7}, {3, 3. / 7}}},
+		{"xtc", xtc(row(b, 1, 1, 0, 0), 1, .15), []oracle.Choice{{2, 2. / 3}, {0, 1. / 3}}},
+		{"xtc of all", xtc(row(b, 1, 1, 0, 0), 1, .05), []oracle.Choice{{0, 1}}},
+		{"xtc of one", xtc(row(b, 1, 1, 0, 0), 1, .35), []oracle.Choice{{1, .4}, {3, .3}, {2, .2}, {0, .1}}},
+		{"xtc of what top k left", xtc(row(b, 1, 1, 0, 3), 1, .3), []oracle.Choice{{3, 3. / 5}, {2, 2. / 5}}},
+		{"no xtc", xtc(row(b, 1, 1, 0, 0), 0, .2), []oracle.Choice{{1, .4}, {3, .3}, {2, .2}, {0, .1}}},
 		{"min p above one", row(b, 1, .5, 2, 2), []oracle.Choice{}},
 	}
 	for _, c := range cases {

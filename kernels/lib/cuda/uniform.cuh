@@ -15,4 +15,7 @@ __device__ inline float uniform(int64_t seed, int32_t position) {
     return float(x >> 40) / (1 << 24);
 }
 
+// As op.Coin.
+__device__ inline float coin(int64_t seed, int32_t position) { return uniform(seed ^ 0x2545f4914f6cdd1d, position); }
+
 }  // namespace atlas

@@ -10,7 +10,7 @@ import (
 )
 
 // ranges are the numeric fields.
-var ranges = []api.Range{
+var ranges = append(api.SamplerRanges(), []api.Range{
 	{Name: "max_tokens", Low: 0, High: api.MostTokens, Whole: true}, // 0 only fills the cache
 	{Name: "temperature", Low: 0, High: 1},
 	{Name: "top_p", Low: 0, High: 1},
@@ -21,7 +21,7 @@ var ranges = []api.Range{
 	{Name: "frequency_penalty", Low: -2, High: 2},
 	{Name: "repetition_penalty", Low: 0, High: 100, LowOpen: true},
 	{Name: "seed", Low: math.MinInt64, High: math.MaxInt64, Whole: true},
-}
+}...)
 
 // decoder reads a request.
 type decoder struct {
@@ -94,6 +94,7 @@ func (d *decoder) sampling() {
 	if d.Integer("seed", &seed) {
 		p.Seed = new(int64(seed))
 	}
+	d.Samplers(d.request, d.limits)
 }
 
 // thinking reads whether the model thinks, for how long, and whether the client gets to see it.

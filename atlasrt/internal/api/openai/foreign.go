@@ -12,13 +12,12 @@ var otherNames = []struct{ name, ours string }{
 	{"rep_pen", "repetition_penalty"}, {"sampler_seed", "seed"},
 }
 
-// windows are how many of the last tokens other servers penalise.
-var windows = []string{"repetition_penalty_range", "rep_pen_range", "penalty_range", "repetition_context_size", "presence_context_size", "frequency_context_size"}
+// windows are how many of the last tokens mlx-lm penalises, for each penalty apart.
+var windows = []string{"repetition_context_size", "presence_context_size", "frequency_context_size"}
 
 // unhonoured refuses what others offer and this server does not.
 func (f fields) unhonoured(r *api.Request) {
 	f.RefuseForeign(formFields...)
-	f.penalised(r, "repeat_last_n", api.IsNumber(-1, 0, 64), api.IsNumber(-1)) // 64 is llama.cpp's own
 	for _, name := range windows {
 		f.penalised(r, name, api.AnyNumber, api.IsNumber(-1, 0))
 	}

@@ -20,6 +20,7 @@ func (f fields) generation(limits api.Limits) *api.Request {
 	f.Text("model", &r.Model)
 	f.streaming(r)
 	*p = Sampling(f.Fields)
+	f.Samplers(r, limits)
 	f.bias(p, limits)
 	o.Form = f.form()
 

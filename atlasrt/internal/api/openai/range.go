@@ -7,9 +7,9 @@ import (
 	"github.com/atlas-inference/atlas/atlasrt/internal/api"
 )
 
-// SamplingRanges are the numeric fields of Sampling.
+// SamplingRanges are the numeric fields of Sampling, and of api.Fields.Samplers.
 func SamplingRanges() []api.Range {
-	return []api.Range{
+	return append(api.SamplerRanges(), []api.Range{
 		{Name: "temperature", Low: 0, High: 2},
 		{Name: "top_p", Low: 0, High: 1}, // 0 takes the likeliest token
 		{Name: "min_p", Low: 0, High: 1},
@@ -19,7 +19,7 @@ func SamplingRanges() []api.Range {
 		{Name: "repeat_penalty", Low: 0, High: 100, LowOpen: true},
 		{Name: "top_k", Low: -1, High: api.Most, Whole: true}, // -1 and 0 are all
 		{Name: "seed", Low: math.MinInt64, High: math.MaxInt64, Whole: true},
-	}
+	}...)
 }
 
 // Numeric fields of both routes.

@@ -123,21 +123,20 @@ func TestForeignFields(t *testing.T) {
 		`"smoothing_factor":0,"smoothing_curve":1`, `"no_repeat_ngram_size":0,"length_penalty":1.0,"early_stopping":false,"use_beam_search":false`, `"banned_tokens":[],"custom_token_bans":""`,
 		`"options":{},"format":"","keep_alive":"5m"`, `"n_probs":0,"grammar":"","lora":[]`, `"repeat_last_n":64`, `"repeat_last_n":-1,"repeat_penalty":1.3`, `"logit_bias":{}`,
 		`"max_tokens":5,"max_new_tokens":5,"num_predict":5`, `"stop":["a"],"stopping_strings":["a"],"stop_sequence":[]`, `"repetition_penalty":1.1,"rep_pen":1.1`, `"seed":7,"sampler_seed":7`,
-		`"repetition_penalty_range":1024,"rep_pen_range":320`, `"repetition_penalty_range":0,"penalty_range":-1,"repetition_penalty":1.1`, `"add_bos_token":true,"t_max_predict_ms":0`,
+		`"repetition_penalty_range":320,"rep_pen_range":320,"repeat_last_n":320`, `"repetition_penalty_range":0,"penalty_range":-1,"repetition_penalty":1.1`, `"add_bos_token":true,"t_max_predict_ms":0`,
 	}
 	refused := []struct{ fields, param string }{
-		{`"dry_multiplier":0.8`, "dry_multiplier"}, {`"dry_base":2`, "dry_base"}, {`"dry_allowed_length":3`, "dry_allowed_length"}, {`"dry_penalty_last_n":128`, "dry_penalty_last_n"},
-		{`"dry_sequence_breakers":["x"]`, "dry_sequence_breakers"}, {`"xtc_probability":0.5`, "xtc_probability"}, {`"xtc_threshold":0.2`, "xtc_threshold"},
+
 		{`"mirostat":2`, "mirostat"}, {`"mirostat_tau":4`, "mirostat_tau"}, {`"mirostat_eta":0.2`, "mirostat_eta"}, {`"typical_p":0.9`, "typical_p"}, {`"typical":0.9`, "typical"},
-		{`"top_n_sigma":1`, "top_n_sigma"}, {`"tfs_z":0.9`, "tfs_z"}, {`"top_a":0.1`, "top_a"}, {`"dynatemp_range":0.5`, "dynatemp_range"}, {`"dynatemp_exponent":2`, "dynatemp_exponent"},
-		{`"smoothing_factor":0.2`, "smoothing_factor"}, {`"smoothing_curve":2`, "smoothing_curve"}, {`"repeat_last_n":32`, "repeat_last_n"}, {`"repeat_last_n":64,"repeat_penalty":1.1`, "repeat_last_n"},
+		{`"tfs_z":0.9`, "tfs_z"}, {`"top_a":0.1`, "top_a"}, {`"dynatemp_range":0.5`, "dynatemp_range"}, {`"dynatemp_exponent":2`, "dynatemp_exponent"},
+		{`"smoothing_factor":0.2`, "smoothing_factor"}, {`"smoothing_curve":2`, "smoothing_curve"},
 		{`"penalize_nl":false,"presence_penalty":1`, "penalize_nl"}, {`"n_probs":3`, "n_probs"}, {`"min_keep":1`, "min_keep"}, {`"samplers":["top_k"]`, "samplers"},
 		{`"length_penalty":0.5`, "length_penalty"}, {`"early_stopping":true`, "early_stopping"}, {`"use_beam_search":true`, "use_beam_search"}, {`"no_repeat_ngram_size":2`, "no_repeat_ngram_size"},
-		{`"epsilon_cutoff":1`, "epsilon_cutoff"}, {`"eta_cutoff":1`, "eta_cutoff"}, {`"banned_tokens":[1]`, "banned_tokens"}, {`"custom_token_bans":"1,2"`, "custom_token_bans"},
+		{`"epsilon_cutoff":1`, "epsilon_cutoff"}, {`"eta_cutoff":1`, "eta_cutoff"},
 		{`"options":{"num_ctx":1}`, "options"}, {`"format":"json"`, "format"}, {`"xtc_probability":"0"`, "xtc_probability"},
 		{`"max_new_tokens":5`, "max_new_tokens"}, {`"max_tokens":5,"max_new_tokens":6`, "max_new_tokens"}, {`"num_predict":5`, "num_predict"}, {`"max_output_tokens":5`, "max_output_tokens"}, {`"min_new_tokens":1`, "min_new_tokens"},
 		{`"stopping_strings":["a"]`, "stopping_strings"}, {`"stop":"b","stop_sequences":["a"]`, "stop_sequences"}, {`"rep_pen":1.2`, "rep_pen"}, {`"sampler_seed":1`, "sampler_seed"},
-		{`"repetition_penalty_range":1024,"frequency_penalty":1`, "repetition_penalty_range"}, {`"repetition_context_size":20,"repetition_penalty":1.1`, "repetition_context_size"}, {`"rep_pen_range":"all"`, "rep_pen_range"},
+		{`"repetition_context_size":20,"repetition_penalty":1.1`, "repetition_context_size"}, {`"rep_pen_range":"all"`, "rep_pen_range"},
 		{`"custom_logit_processor":"x"`, "custom_logit_processor"}, {`"t_max_predict_ms":100`, "t_max_predict_ms"}, {`"separate_reasoning":false`, "separate_reasoning"}, {`"reasoning_format":"none"`, "reasoning_format"}, {`"add_bos_token":false`, "add_bos_token"},
 		{`"return_token_ids":true`, "return_token_ids"}, {`"logit_bias":[[1,2]]`, "logit_bias"}, {`"guided_whitespace_pattern":" "`, "guided_whitespace_pattern"}, {`"structural_tag":{}`, "structural_tag"}, {`"do_sample":false`, "do_sample"}, {`"dry_base":1e400`, "dry_base"},
 	}
@@ -222,8 +221,8 @@ func TestWindowsOfModelsThatPenalise(t *testing.T) {
 		defaults sample.Params
 		field    string
 	}{
-		{`"repeat_last_n":64`, sample.Defaults(), ""}, {`"repeat_last_n":64`, penalising, "repeat_last_n"}, {`"repeat_last_n":-1`, penalising, ""},
-		{`"repeat_last_n":64,"repetition_penalty":1`, penalising, ""}, {`"penalize_nl":false`, penalising, "penalize_nl"}, {`"penalty_range":9`, sample.Defaults(), ""},
+		{`"repetition_context_size":64`, sample.Defaults(), ""}, {`"repetition_context_size":64`, penalising, "repetition_context_size"}, {`"repeat_last_n":64`, penalising, ""},
+		{`"presence_context_size":64,"repetition_penalty":1`, penalising, ""}, {`"penalize_nl":false`, penalising, "penalize_nl"}, {`"penalize_nl":false,"repeat_last_n":0`, penalising, ""},
 	}
 	for _, route := range routes {
 		for _, c := range cases {

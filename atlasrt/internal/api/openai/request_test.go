@@ -110,7 +110,7 @@ func TestChatRefuses(t *testing.T) {
 			{body(`,"max_completion_tokens":0,"max_tokens":5`), "max_completion_tokens", valid}, {body(`,"max_tokens":5,"min_tokens":6`), "min_tokens", valid},
 		}},
 		{"T033 negative numbers", []refusal{
-			{body(`,"top_k":-2`), "top_k", valid}, {body(`,"min_tokens":-1`), "min_tokens", valid}, {body(`,"repeat_last_n":-2`), "repeat_last_n", unsupported},
+			{body(`,"top_k":-2`), "top_k", valid}, {body(`,"min_tokens":-1`), "min_tokens", valid}, {body(`,"repeat_last_n":-2`), "repeat_last_n", valid},
 		}},
 		{"T034 logprobs", []refusal{
 			{body(`,"logprobs":true,"top_logprobs":21`), "top_logprobs", valid}, {body(`,"top_logprobs":1`), "top_logprobs", valid}, {body(`,"logprobs":1`), "logprobs", valid},
@@ -126,7 +126,8 @@ func TestChatRefuses(t *testing.T) {
 			{body(`,"stop_token_ids":[` + many(65, "1") + `]`), "stop_token_ids", valid},
 		}},
 		{"T037 tokens beyond the logits", []refusal{
-			{body(`,"stop_token_ids":[1000]`), "stop_token_ids", valid}, {body(`,"logit_bias":{"1000":1}`), "logit_bias", valid}, {body(`,"bad_words":["x"]`), "bad_words", unsupported},
+			{body(`,"stop_token_ids":[1000]`), "stop_token_ids", valid}, {body(`,"logit_bias":{"1000":1}`), "logit_bias", valid}, {body(`,"bad_words_ids":[[1,1000]]`), "bad_words_ids", valid},
+			{body(`,"banned_tokens":[1000]`), "banned_tokens", valid}, {body(`,"custom_token_bans":"7,-1"`), "custom_token_bans", valid}, {body(`,"allowed_token_ids":[1000]`), "allowed_token_ids", valid}, {body(`,"allowed_token_ids":[-1]`), "allowed_token_ids", valid},
 		}},
 		{"streams and templates", []refusal{
 			{body(`,"stream":1`), "stream", valid}, {body(`,"stream_options":{"include_usage":true}`), "stream_options", valid},
@@ -138,7 +139,7 @@ func TestChatRefuses(t *testing.T) {
 		{"what is not honoured", []refusal{
 			{body(`,"modalities":["text","audio"]`), "modalities", unsupported},
 			{body(`,"audio":{}`), "audio", unsupported},
-			{body(`,"suffix":"x"`), "suffix", unsupported}, {body(`,"bad_words":["x"]`), "bad_words", unsupported},
+			{body(`,"suffix":"x"`), "suffix", unsupported}, {body(`,"banned_strings":["x"]`), "banned_strings", unsupported},
 		}},
 		{"T045 tensors", []refusal{
 			{body(`,"prompt_embeds":"AA=="`), "prompt_embeds", unsupported}, {body(`,"image_embeds":[]`), "image_embeds", unsupported}, {body(`,"input_embeds":[[0.5]]`), "input_embeds", unsupported},

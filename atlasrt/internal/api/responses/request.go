@@ -51,7 +51,7 @@ func Decode(body []byte, limits api.Limits) (*Request, error) {
 	r.input(f, limits)
 	f.Text("instructions", &r.instructions)
 	f.Text("previous_response_id", &r.Previous)
-	r.sampling(f)
+	r.sampling(f, limits)
 	tools := r.tools(f, limits)
 	sum := r.thinking(f)
 	text := r.text(f)
@@ -89,10 +89,11 @@ func (r *Request) input(f *api.Fields, limits api.Limits) {
 }
 
 // sampling reads how the answer is drawn.
-func (r *Request) sampling(f *api.Fields) {
+func (r *Request) sampling(f *api.Fields, limits api.Limits) {
 	o := &r.Options
 	f.Integer("max_output_tokens", &o.MaxTokens)
 	o.Sampling = openai.Sampling(f)
+	f.Samplers(&r.Request, limits)
 	asked, top := false, 0
 	for i, v := range f.List("include") {
 		name, ok := v.(jsontree.String)

@@ -2,9 +2,7 @@
 //
 // A draw takes tokens from the largest down until it knows enough. Where kListed do not do (flat distributions with no
 // limit), it searches for the limits and for the token by halving.
-#include <float.h>
-
-#include "lib/cpu/op/sample_order.h"
+#include "lib/cpu/op/sample_moments.h"
 #include "lib/cpu/uniform.h"
 
 enum { kListed = 1024 };
@@ -12,8 +10,8 @@ enum { kListed = 1024 };
 INLINE int32_t chunks_of(const atlas_Sample *a) { return (a->Vocab + kChunk - 1) / kChunk; }
 INLINE int draws(const atlas_Sample *a, size_t row) { return a->Temperature[row] > 0; }
 
-// Where neither limit cuts a row short, a draw compares with the mass of all tokens.
-INLINE int needs_mass(const atlas_Sample *a, size_t row) { return draws(a, row) && a->TopK[row] <= 0 && !(a->MinP[row] > 0); }
+// Where no limit cuts a row short, a draw compares with the mass of all tokens.
+INLINE int needs_mass(const atlas_Sample *a, size_t row) { return draws(a, row) && a->TopK[row] <= 0 && !(a->MinP[row] > 0) && !(a->TopNSigma[row] > 0); }
 INLINE float inverse_temperature(const atlas_Sample *a, size_t row) { return 1 / fmaxf(a->Temperature[row], 1e-30f); }
 
 // Edits the logits of a chunk, one rounding for each step.
@@ -63,7 +61,10 @@ static inline void sample_scan(const atlas_Sample *a, void *scratch, uint32_t ch
     prepare(a, row, chunk, draws(a, row) ? c->logits : passing, c->maxima);
     c->max = largest_of(c->maxima);
     c->mass = 0;
-    if (!needs_mass(a, row) || c->max == -INFINITY) return;
+    if (!draws(a, row) || c->max == -INFINITY) return;
+    if (a->TopNSigma[row] > 0) sum_spread(c);
+    if (a->MinEntropy[row] > 0) sum_heat(c);
+    if (!needs_mass(a, row)) return;
     const float inverse = inverse_temperature(a, row);
     for (int32_t run = 0; run < kRuns; run++) {
         f32x8 sum = set8(0);
@@ -82,43 +83,79 @@ static inline int32_t first_largest(const atlas_Sample *a, size_t row, const sam
     return chunk * kChunk + i;
 }
 
-// The smallest f32 that MinP lets pass: z ≥ max + T·ln m.
-INLINE float least_logit(const sample_row *r, float temperature, float min_p) {
-    if (!(min_p > 0)) return -FLT_MAX;
-    const double least = r->max + temperature * log(min_p);
-    if (least < -FLT_MAX) return -FLT_MAX;
-    const float z = (float)least;
-    return z < least ? nextafterf(z, INFINITY) : z;
+// The smallest f32 that a limit of z lets pass.
+INLINE float least_from(double z) {
+    if (!(z >= -FLT_MAX)) return -FLT_MAX;
+    const float least = (float)z;
+    return least < z ? nextafterf(least, INFINITY) : least;
 }
 
-// Draws where the tokens that decide are many; least is the smallest logit that MinP and f32 let pass.
-static inline int32_t draw_far(const sample_row *r, int32_t top_k, float top_p, float least, float u) {
-    sample_limit kept = {{least, INT32_MAX}, share_of(r, least, INFINITY)};
-    if (top_k > 0) kept = limit_at(r, 1, top_k, kept);
-    if (top_p < 1) kept = limit_at(r, 0, top_p * kept.share.mass, kept);
-    return limit_at(r, 0, nextafter(u * kept.share.mass, INFINITY), kept).last.id;
+// The smallest f32 that MinP and TopNSigma let pass: z ≥ max + T·ln m, and z ≥ max - n·σ.
+INLINE float least_logit(const sample_row *r, float temperature, float min_p, float top_n_sigma) {
+    const float likely = min_p > 0 ? least_from(r->max + temperature * log(min_p)) : -FLT_MAX;
+    return top_n_sigma > 0 ? fmaxf(likely, least_from(r->max - top_n_sigma * deviation(r))) : likely;
+}
+
+// What a row that draws is cut to and where it is drawn.
+typedef struct {
+    int32_t top_k;
+    float top_p;
+    float least;    // the smallest logit that MinP, TopNSigma and f32 let pass
+    float exclude;  // the share of the mass from which on tokens are excluded but for the last of them; infinity where none are
+    float u;
+} sample_cut;
+
+// Draws where the tokens that decide are many.
+static inline int32_t draw_far(const sample_row *r, const sample_cut *cut) {
+    sample_limit kept = {{cut->least, INT32_MAX}, share_of(r, cut->least, INFINITY)};
+    if (cut->top_k > 0) kept = limit_at(r, 1, cut->top_k, kept);
+    if (cut->top_p < 1) kept = limit_at(r, 0, cut->top_p * kept.share.mass, kept);
+    sample_token first = {INFINITY, -1};
+    double excluded = 0;
+    const double each = cut->exclude * kept.share.mass;
+    if (each <= 1) {
+        const double count = fmin(share_of(r, least_from(r->max + log(each) / r->inverse_temperature), INFINITY).count, kept.share.count);
+        if (count > 1) {
+            const sample_limit last = limit_at(r, 1, count, kept);
+            first = last.last;
+            excluded = last.share.mass - mass_of(r, first.z);
+        }
+    }
+    const sample_token t = limit_at(r, 0, nextafter(excluded + cut->u * (kept.share.mass - excluded), INFINITY), kept).last;
+    return before(t, first) ? first.id : t.id;  // sums of many are rounded
+}
+
+// The mass of the tokens that are excluded, of n that are left, each of at least a mass.
+INLINE double excluded_of(const double *sums, int32_t n, double each) {
+    int32_t top = 0;
+    while (top < n && sums[top] - (top ? sums[top - 1] : 0) >= each) top++;
+    return top > 1 ? sums[top - 2] : 0;
 }
 
 // Draws from the largest tokens, or from afar where they do not settle it. all is the mass of an unlimited row, or 0.
-static inline int32_t draw(const sample_row *r, double all, int32_t top_k, float top_p, float least, float u) {
+static inline int32_t draw(const sample_row *r, double all, const sample_cut *cut) {
     int32_t ids[kListed], n = 0;
-    double sums[kListed], sum = 0;
+    double sums[kListed], sum = 0, excluded = 0;
     run_heap heap = all_tokens(r);
     // An unlimited row ends at its share of the mass; a limited one at its last token, whose sum is the mass.
-    const double enough = all > 0 ? (top_p < 1 ? top_p : u) * all : INFINITY;
+    const int whole = all > 0 && !(cut->top_p < 1);
+    const double enough = all > 0 ? cut->top_p * all : INFINITY;
     for (;; n++) {
-        const sample_token t = n == top_k && top_k > 0 ? (sample_token){-INFINITY, 0} : take(&heap, r);
-        if (!(t.z >= least)) break;
-        if (n == kListed) return draw_far(r, top_k, top_p, least, u);
-        sum += mass_of(r, t.z);
+        const sample_token t = n == cut->top_k && cut->top_k > 0 ? (sample_token){-INFINITY, 0} : take(&heap, r);
+        if (!(t.z >= cut->least)) break;
+        if (n == kListed) return draw_far(r, cut);
+        const double mass = mass_of(r, t.z);
+        const int top = whole && mass >= cut->exclude * all;
+        if (top) excluded = sum;  // all before it, unless it is the last
+        sum += mass;
         ids[n] = t.id, sums[n] = sum;
-        if (top_p < 1 ? sum >= enough : sum > enough) {
+        if (whole ? !top && sum > excluded + cut->u * (all - excluded) : sum >= enough) {
             n++;
             break;
         }
     }
-    if (top_p < 1) {
-        const double limit = top_p * (all > 0 ? all : sum);
+    if (cut->top_p < 1) {
+        const double limit = cut->top_p * (all > 0 ? all : sum);
         int32_t kept = 0;
         while (kept < n - 1 && sums[kept] < limit) kept++;
         n = n ? kept + 1 : 0;
@@ -126,8 +163,10 @@ static inline int32_t draw(const sample_row *r, double all, int32_t top_k, float
     } else if (all > 0) {
         sum = all;
     }
+    excluded = excluded_of(sums, n, cut->exclude * sum);
+    const double target = excluded + cut->u * (sum - excluded);
     for (int32_t i = 0; i < n; i++)
-        if (sums[i] > u * sum || i == n - 1) return ids[i];
+        if (sums[i] > target || i == n - 1) return ids[i];
     return -1;
 }
 
@@ -143,12 +182,19 @@ static inline void sample_draw(const atlas_Sample *a, void *scratch, uint32_t ro
         a->Out[row] = -1;
         return;
     }
-    if (!draws(a, row)) {
+    if (!draws(a, row) || (a->MinEntropy[row] > 0 && entropy(&r) < a->MinEntropy[row])) {
         a->Out[row] = first_largest(a, row, c, r.max);
         return;
     }
     double all = 0;
     for (int32_t i = 0; i < chunks; i++) all += c[i].mass * mass_of(&r, c[i].max);
-    const float least = least_logit(&r, a->Temperature[row], a->MinP[row]);
-    a->Out[row] = draw(&r, all, a->TopK[row], a->TopP[row], least, uniform(a->Seed[row], a->Position[row]));
+    const int excludes = coin(a->Seed[row], a->Position[row]) < a->XTCProbability[row];
+    const sample_cut cut = {
+        .top_k = a->TopK[row],
+        .top_p = a->TopP[row],
+        .least = least_logit(&r, a->Temperature[row], a->MinP[row], a->TopNSigma[row]),
+        .exclude = excludes ? a->XTCThreshold[row] : INFINITY,
+        .u = uniform(a->Seed[row], a->Position[row]),
+    };
+    a->Out[row] = draw(&r, all, &cut);
 }

@@ -14,8 +14,10 @@ typedef struct {
     _Alignas(64) float logits[kChunk];  // of rows that draw; the largest logit needs none
     float maxima[kRuns];
     double mass;  // Σ e^((z-max)/T), where a draw needs it
+    double count, sum, squares;  // Σ 1, Σ (z-max) and Σ (z-max)², where TopNSigma asks for them
+    double heat, moment;         // Σ e^(z-max) and Σ (z-max)·e^(z-max), where MinEntropy does
     float max;
-    float pad_[13];
+    float pad_[3];
 } sample_chunk;
 static_assert(sizeof(sample_chunk) == 16704, "the manifest's scratch");
 

@@ -5,7 +5,7 @@
 // integers in units of 2⁻⁴⁰ of the largest token's, so that sums depend on no order.
 // Grid: kBlocks, Rows. A span has span_of<kBlocks>(Vocab) logits of 4 bytes. Limit: 65536 logits of a span, for sums of parts of masses.
 #pragma once
-#include "lib/cuda/op/sample_row.cuh"
+#include "lib/cuda/op/sample_moments.cuh"
 
 namespace atlas::sampling {
 
@@ -134,8 +134,21 @@ struct search {
     __device__ uint64_t mass_to(bool by_count, uint64_t target) {
         const place p = find(by_count, target);
         const uint64_t each = r.mass(of_key(p.key));
+        if (threadIdx.x == 0) s.last_kept = each;
         if (by_count) return p.before.mass + each * (target + 1 - p.before.count);
         return p.before.mass + (each ? each * ((target - p.before.mass) / each + 1) : 0);
+    }
+
+    // How much of what is kept XTC excludes: tokens of at least a mass, which is not 0, but for the last of them.
+    __device__ uint64_t excluded(uint64_t least, uint64_t kept) {
+        if (threadIdx.x == 0) s.digit_mass[0] = 0;
+        r.ask({kSumLikely, 0, 0, uint32_t(least), uint32_t(least >> 32), 0});
+        const uint64_t likely = s.digit_mass[0];
+        uint32_t of = ~0u;
+        for (int b = 0; b < kBlocks; b++) of = min(of, s.equal[b]);
+        __syncthreads();
+        if (likely == 0) return 0;
+        return likely > kept ? kept - s.last_kept : likely - r.mass(of_key(of));
     }
 
     // The token that is number skip among those of a key that was found, by id; the last of them if there are fewer.
@@ -228,7 +241,17 @@ __device__ void sample(const atlas_Sample &a, void *scratch = nullptr) {
         return;
     }
     row<P::kThreads, P::kCluster> r = {s, z, span, begin, rank, top.z, fminf(1.0f / temperature, FLT_MAX)};
-    r.fill_bins(temperature, a.MinP[n], top.z);
+    double least = -DBL_MAX;
+    if (a.TopNSigma[n] > 0 || a.MinEntropy[n] > 0) {
+        const moments m = moments_of(r);
+        if (const float min_entropy = a.MinEntropy[n]; min_entropy > 0 && m.entropy() < min_entropy) {
+            if (rank == 0 && threadIdx.x == 0) a.Out[n] = top.id;
+            return;
+        }
+        if (const float top_n_sigma = a.TopNSigma[n]; top_n_sigma > 0) least = fmax(least, double(top.z) - double(top_n_sigma) * m.deviation());
+    }
+    if (const float min_p = a.MinP[n]; min_p > 0) least = fmax(least, double(top.z) + double(temperature) * log(double(min_p)));
+    r.fill_bins(least, top.z);
     if (rank) return r.work();
     const bool by_count = a.TopK[n] > 0 && a.TopK[n] < a.Vocab, by_mass = a.TopP[n] < 1;
     search<P::kThreads, P::kCluster> find = {r, s};
@@ -238,7 +261,10 @@ __device__ void sample(const atlas_Sample &a, void *scratch = nullptr) {
         const double limit = fmax(0.0, double(a.TopP[n])) * double(kept);
         kept = min(kept, find.mass_to(false, limit < 1 ? 0 : uint64_t(ceil(limit)) - 1));
     }
-    const uint64_t target = min(uint64_t(double(uniform(a.Seed[n], a.Position[n])) * double(kept)), kept - 1);
+    uint64_t excluded = 0;
+    if (atlas::coin(a.Seed[n], a.Position[n]) < a.XTCProbability[n])
+        excluded = find.excluded(uint64_t(fmax(1.0, ceil(double(a.XTCThreshold[n]) * double(kept)))), kept);
+    const uint64_t rest = kept - excluded, target = excluded + min(uint64_t(double(atlas::uniform(a.Seed[n], a.Position[n])) * double(rest)), rest - 1);
     const place p = find.find(false, target);
     const uint64_t each = r.mass(of_key(p.key));
     const int id = find.tie(p.key, each ? uint32_t((target - p.before.mass) / each) : 0);

@@ -42,11 +42,11 @@ struct place {
 };
 
 // What the first block asks of all.
-enum task : int { kList, kCountDigits, kCountEqual, kPickEqual, kEnd };
+enum task : int { kList, kCountDigits, kCountEqual, kPickEqual, kSumLikely, kEnd };
 struct order {
     task what;
     int low, high;           // bins to list, or the bin in which to count; or the block that picks
-    uint32_t key, known;     // count keys that agree in the known bits
+    uint32_t key, known;     // count keys that agree in the known bits; or the halves of the least mass to sum
     int shift;               // by the digit there; or the number of the token to pick
 };
 
@@ -63,6 +63,7 @@ struct shared {
     uint64_t bin_count[kBins], bin_mass[kBins];  // of all tokens, where this block sums the bin; in the first block then what lies above
     uint32_t in_bin[kBins];
     uint64_t digit_count[kDigits], digit_mass[kDigits];
+    uint64_t last_kept;  // mass of the last token that a limit kept
     best tops[16], part_best[32];
     share sums[32], picked;
     order asked;
@@ -100,9 +101,8 @@ struct row {
         }
     }
 
-    // Counts tokens by bins: the blocks share the bins' sums.
-    __device__ void fill_bins(float temperature, float min_p, float top) {
-        const double least = min_p > 0 ? double(top) + double(temperature) * log(double(min_p)) : -DBL_MAX;
+    // Counts tokens by bins: the blocks share the bins' sums. Rules out logits below least first, but never the largest.
+    __device__ void fill_bins(double least, float top) {
         each([&](float x, int i) {
             if (double(x) < least && x != top) {
                 z[i] = -INFINITY;
@@ -146,6 +146,19 @@ struct row {
             each([&](float x, int) {
                 if (key_of(x) == o.key) add_peer(of_block(s.equal[rank], 0), 1u);
             });
+        if (o.what == kSumLikely) {
+            const uint64_t least = uint64_t(o.known) << 32 | o.key;
+            if (threadIdx.x == 0) s.least_key = ~0u;
+            __syncthreads();
+            each([&](float x, int) {
+                const uint64_t m = mass(x);
+                if (m < least) return;
+                atomicMin(&s.least_key, key_of(x));
+                add_peer(of_block(s.digit_mass[0], 0), m);
+            });
+            __syncthreads();
+            if (threadIdx.x == 0) store_peer(of_block(s.equal[rank], 0), s.least_key);
+        }
         if (o.what == kPickEqual && o.low == rank)
             for (int base = 0, seen = 0; base < span; base += kThreads) {
                 const int i = base + threadIdx.x;
