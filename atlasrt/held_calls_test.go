@@ -63,9 +63,10 @@ func TestCallsFollowTheirTools(t *testing.T) {
 		for _, format := range formats {
 			servers = append(servers, m.serve(t, format, grammar.Compact))
 		}
-		called := map[string]int{}
+		closing, called := m.closing(), map[string]int{}
 		for _, a := range untilEnded(t, *callAnswers, func(i int) *heldRequest {
 			r := tools.request(i)
+			r.body["logit_bias"] = closing
 			r.name, r.server = formats[i%len(formats)], servers[i%len(servers)]
 			return r
 		}) {

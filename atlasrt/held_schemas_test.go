@@ -103,7 +103,8 @@ func short(c *judge.Case) bool {
 }
 
 // A small model that knows nothing of schemas writes what they allow, in all dialects and notations and however wild it is: another validator
-// judges its answers. What is cut is the beginning of an answer, also where white space could go on (T083).
+// judges its answers. What is cut is the beginning of an answer, also where
+// white space could go on.
 func TestAnswersFollowTheirSchemas(t *testing.T) {
 	schemas := append(ownSchemas(t), drawnSchemas(t)...)
 	withHeld(t, func(t *testing.T, m *heldModel) {

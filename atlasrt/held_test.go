@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -61,6 +62,18 @@ func (m *heldModel) serve(t *testing.T, calls string, notation grammar.Notation)
 		t.Fatal(err)
 	}
 	return s
+}
+
+// closing are biases for what ends strings, objects and lists in the formats of calls: a small model seldom ends them by itself.
+func (m *heldModel) closing() map[string]float64 {
+	const bias = 4
+	biases := map[string]float64{}
+	for _, text := range []string{`"`, `"}`, `"]`, `",`, `}`, `]`, `}}`, `<`, `</`, "\n"} {
+		if tokens := m.text.Tokenizer.Encode(text, false); len(tokens) == 1 {
+			biases[strconv.Itoa(int(tokens[0]))] = bias
+		}
+	}
+	return biases
 }
 
 // heldRequest asks for an answer that is held to something.
