@@ -72,13 +72,17 @@ func (c *grammarCommand) Run() error {
 	return err
 }
 
-// print writes the report for people: what was refused or went wrong, and the summary.
+// print writes the report for people: what was refused, is not held or went wrong, and the summary.
 func (r *grammarReport) print(w io.Writer) error {
 	refused := table.New("refused schema", "keyword", "why")
+	noted := table.New("schema", "not held")
 	wrong := table.New("wrong instance of", "should be", "\tbyte", "before it, and from it on")
 	for _, v := range r.Schemas {
 		if v.Refused != nil {
 			refused.Row(v.Name, v.Refused.Keyword, v.Refused.Path+" "+v.Refused.Reason)
+		}
+		for _, note := range v.Notes {
+			noted.Row(v.Name, note)
 		}
 		for _, o := range v.Tests {
 			if o.Valid != o.Accepted && !o.Order {
@@ -95,7 +99,7 @@ func (r *grammarReport) print(w io.Writer) error {
 			strconv.Itoa(s.Order), strconv.Itoa(s.Passed))
 		times.Row(s.Source, strconv.Itoa(s.Masks.Count), us(s.Masks.Half), us(s.Masks.P99), us(s.Masks.Most), ms(s.Compile.Half), ms(s.Compile.P99), ms(s.Compile.Most))
 	}
-	for _, t := range []*table.Table{refused, wrong, counts, times} {
+	for _, t := range []*table.Table{refused, noted, wrong, counts, times} {
 		if t.Len() == 0 {
 			continue
 		}

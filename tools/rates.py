@@ -1,17 +1,19 @@
 #!/usr/bin/env python3
 """Rates of a running server: concurrent streams of chat answers, tokens per second of all and time to the first token.
 
-    tools/rates.py [--url http://127.0.0.1:8000] [--tokens 128] [--prompt WORDS] [--json] 1 8 64
+    tools/rates.py [--url http://127.0.0.1:8000] [--tokens 128] [--prompt WORDS] [--fields JSON] [--json] 1 8 64
 
+Fields are added to each request; null takes one away. A form goes with "ignore_eos": null, and must be of more than --tokens tokens.
 Standard library only. Each stream asks something else, so that no prompt is found in the cache."""
 import argparse, http.client, json, random, statistics, sys, threading, time, urllib.parse
 
 
-def stream(host, model, tokens, words, out):
+def stream(host, model, tokens, words, fields, out):
     text = " ".join(random.choice("the a one two red blue fast slow house river stone light cold warm".split()) for _ in range(words))
-    body = json.dumps({"model": model, "stream": True, "max_tokens": tokens, "temperature": 0, "ignore_eos": True,
-                       "messages": [{"role": "user", "content": f"{random.random()} Tell a long story about {text}."}],
-                       "stream_options": {"include_usage": True}})
+    body = {"model": model, "stream": True, "max_tokens": tokens, "temperature": 0, "ignore_eos": True,
+            "messages": [{"role": "user", "content": f"{random.random()} Tell a long story about {text}."}],
+            "stream_options": {"include_usage": True}} | fields
+    body = json.dumps({name: value for name, value in body.items() if value is not None})
     start = time.perf_counter()
     try:
         c = http.client.HTTPConnection(host, timeout=300)
@@ -39,6 +41,7 @@ def main():
     p.add_argument("--url", default="http://127.0.0.1:8000")
     p.add_argument("--tokens", type=int, default=128)
     p.add_argument("--prompt", type=int, default=20)
+    p.add_argument("--fields", type=json.loads, default={})
     p.add_argument("--json", action="store_true", help="print a list of objects")
     p.add_argument("streams", type=int, nargs="+")
     a = p.parse_args()
@@ -51,7 +54,7 @@ def main():
     warm = False
     for n in [1] + a.streams:  # the first run warms up
         out = []
-        threads = [threading.Thread(target=stream, args=(host, model, a.tokens, a.prompt, out)) for _ in range(n)]
+        threads = [threading.Thread(target=stream, args=(host, model, a.tokens, a.prompt, a.fields, out)) for _ in range(n)]
         start = time.perf_counter()
         for t in threads:
             t.start()

@@ -66,6 +66,15 @@ var rows = []row{
 	{73, "responses that are not there, expired, or another key's", "404"},
 	{74, "prompts of the context's length, and beyond", "an answer; exact counts in each dialect"},
 	{75, "sessions of agents", "green"},
+	{76, "a schema that is none, or has no name", "400 that names the field"},
+	{77, "patterns that are none, or cannot be held", "400 that names the pattern"},
+	{78, "schemas that hold themselves, and deep ones", "an answer or 400, within bounds"},
+	{79, "counts of a thousand million, a million values", "an answer or 400, within bounds"},
+	{80, "schemas that are elsewhere", "400, and nothing is fetched"},
+	{81, "what makes the compiler panic", "an error of that request alone"},
+	{82, "ten thousand schemas", "memory within its bound"},
+	{83, "a form and few tokens; white space without end", "a beginning that is right; an end"},
+	{84, "a chat template", "400"},
 	{85, "template variables that are not for requests", "400"},
 	{86, "templates that never end", "an error within bounds"},
 	{87, "a million of one character", "linear time"},
@@ -74,9 +83,15 @@ var rows = []row{
 	{90, "arguments that look like code", "text"},
 	{91, "an image for a model that reads text; one that a tool gave", "400; a note in its place"},
 	{92, "images that are none", "400"},
+	{93, "images of no size, of one pixel, of thousands of millions", "400"},
+	{94, "images that unpack without end", "400"},
+	{95, "images in rare forms", "400"},
+	{96, "images that are broken", "400 in general words"},
 	{97, "errors about media", "without paths and addresses"},
+	{98, "a film in place of an image", "400"},
 	{99, "many images, large ones", "400, 413"},
+	{100, "the same image a hundred times", "400"},
 }
 
-// decoded says why rows about what is in an image have no test.
+// decoded says what rows about what is in an image do not show.
 const decoded = "93–96, 98 and 100 are about images that are decoded; none is here, and all are refused"

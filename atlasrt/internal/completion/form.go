@@ -26,30 +26,39 @@ func (g *Generator) grammars() *grammar.Cache {
 	return g.cache
 }
 
-// Hold compiles what the answers to prompts are held to, if anything, so that Start finds it. Errors are an *option.Error, a *grammar.Error
-// whose Name is that of the form or tool at fault, a *grammar.Fault, or that of ctx.
-func (g *Generator) Hold(ctx context.Context, prompts []Prompt, o *Options) error {
+// Hold compiles what the answers to prompts are held to, if anything, so that Start finds it, and gives the notes on it. Errors are an
+// *option.Error, a *grammar.Error whose Name is that of the form or tool at fault, a *grammar.Fault, or that of ctx.
+func (g *Generator) Hold(ctx context.Context, prompts []Prompt, o *Options) (notes []grammar.Note, err error) {
 	for i := range prompts {
 		p := prompts[i]
 		p.Thinking = g.Within(&p, o)
-		if _, err := g.hold(ctx, &p, o); err != nil {
-			return err
+		held, err := g.held(ctx, &p, o)
+		if err != nil {
+			return nil, err
+		}
+		if held != nil { // whether a prompt ends within thoughts or not, the form behind them is the same
+			notes = held.Notes()
 		}
 	}
-	return nil
+	return notes, nil
 }
 
-// hold is the grammar of answers to a prompt; nil: any will do.
+// hold is where answers to a prompt begin in their grammar; nil: any will do.
 func (g *Generator) hold(ctx context.Context, p *Prompt, o *Options) (engine.Grammar, error) {
+	held, err := g.held(ctx, p, o)
+	if held == nil || err != nil {
+		return nil, err
+	}
+	return engine.Following(held.Start()), nil
+}
+
+// held is the grammar of answers to a prompt; nil: any will do.
+func (g *Generator) held(ctx context.Context, p *Prompt, o *Options) (*grammar.Grammar, error) {
 	form, err := g.form(p, o)
 	if form == nil || err != nil {
 		return nil, err
 	}
-	held, err := g.grammars().Get(ctx, *form)
-	if err != nil {
-		return nil, err
-	}
-	return engine.Following(held.Start()), nil
+	return g.grammars().Get(ctx, *form)
 }
 
 // form is what an answer to a prompt must be, thoughts and all; nil: anything.

@@ -82,7 +82,7 @@ func TestForms(t *testing.T) {
 			g, e := formed(t, tok)
 			c.options.Choices, c.options.LogProbs = 2, -1
 			prompt := Prompt{Tokens: tokensOf("u"), Thinking: c.begun}
-			if err := g.Hold(t.Context(), []Prompt{prompt}, &c.options); err != nil {
+			if _, err := g.Hold(t.Context(), []Prompt{prompt}, &c.options); err != nil {
 				t.Errorf("%s: %v", c.name, err)
 				continue
 			}
@@ -166,7 +166,7 @@ func TestFormErrors(t *testing.T) {
 		g.Formats.Tools = c.tools
 		c.options.Choices, c.options.LogProbs = 1, -1
 		prompts := []Prompt{{Tokens: tokensOf("u")}}
-		err := g.Hold(t.Context(), prompts, &c.options)
+		_, err := g.Hold(t.Context(), prompts, &c.options)
 		_, started := g.Start(t.Context(), prompts, c.options)
 		if err == nil || !strings.HasPrefix(err.Error(), c.want) || started == nil || started.Error() != err.Error() || e.requests != nil {
 			t.Errorf("%s: got %v, and %v when it starts, want %s", c.name, err, started, c.want)
@@ -180,7 +180,7 @@ func TestFormErrors(t *testing.T) {
 	g, _ := formed(t, byteTokenizer(t))
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := g.Hold(ended, []Prompt{{}}, &Options{Form: good}); !errors.Is(err, context.Canceled) {
+	if _, err := g.Hold(ended, []Prompt{{}}, &Options{Form: good}); !errors.Is(err, context.Canceled) {
 		t.Errorf("a request that ended: %v", err)
 	}
 }

@@ -140,6 +140,11 @@ func (c *compiler) newSchema(s *Spec) (rules.Symbol, error) {
 	}
 	o := schema.Options{Notation: schema.Notation(s.Notation), Mark: c.mark, Limits: c.limits.Schema}
 	symbol, err := schema.Add(c.b, []byte(s.Text), o)
+	if err == nil {
+		for _, unread := range schema.FindUnread([]byte(s.Text), o.Limits) {
+			c.notes = append(c.notes, Note{s.Name, unread})
+		}
+	}
 	if _, unsupported := errors.AsType[*schema.Unsupported](err); !s.Loose || !unsupported {
 		return symbol, err
 	}

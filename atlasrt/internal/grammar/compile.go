@@ -2,7 +2,7 @@ package grammar
 
 import (
 	"context"
-	"fmt"
+	"errors"
 	"runtime/debug"
 
 	"github.com/atlas-inference/atlas/atlasrt/internal/grammar/match"
@@ -38,14 +38,23 @@ type Grammar struct {
 	notes   []Note
 }
 
-// Note says that a part is held less strictly than it asks, because it is Loose.
+// Note says that a part is held less strictly than it seems to ask.
 type Note struct {
-	Name string // of the part
-	Err  error  // why it cannot be held
+	Name string // of the part; "": it has none
+	Err  error  // a *schema.Unread, or why a Loose part cannot be held: a *schema.Unsupported
 }
 
 // String says what is not held and why.
-func (n Note) String() string { return fmt.Sprintf("%s is not held: %v", n.Name, n.Err) }
+func (n Note) String() string {
+	text := n.Err.Error()
+	if _, unread := errors.AsType[*schema.Unread](n.Err); !unread {
+		text = "any object may come: " + text
+	}
+	if n.Name == "" {
+		return text
+	}
+	return n.Name + ": " + text
+}
 
 // Start is the state before the first token.
 func (g *Grammar) Start() match.State { return g.machine.Start() }
@@ -53,7 +62,7 @@ func (g *Grammar) Start() match.State { return g.machine.Start() }
 // State is a state that State.AppendBinary encoded, by any machine that was compiled of the same Spec for the same vocabulary.
 func (g *Grammar) State(encoded []byte) (match.State, error) { return g.machine.State(encoded) }
 
-// Notes are what is not held as it was asked.
+// Notes are what is not held as it seems to be asked.
 func (g *Grammar) Notes() []Note { return g.notes }
 
 // Bytes is about how much memory the grammar takes now. It grows as the grammar is used, up to a bound in Limits.Match.

@@ -206,12 +206,16 @@ func TestLooseSchemas(t *testing.T) {
 	if !accepts(g, `{"a":[1]};{}`) || accepts(g, `1;{}`) || accepts(g, `{};1`) {
 		t.Error("a loose schema is not any object")
 	}
-	if notes := g.Notes(); len(notes) != 1 || !strings.HasPrefix(notes[0].String(), "f is not held: ") {
+	if notes := g.Notes(); len(notes) != 1 || !strings.HasPrefix(notes[0].String(), "f: any object may come: this JSON schema cannot be held to: ") {
 		t.Errorf("notes %v, want one on f", notes)
 	}
 	spec.Text = `{"type":"object","required":["a"]}`
 	if g, err = Compile(context.Background(), spec, vocabulary(), Limits{}); err != nil || accepts(g, `{}`) || len(g.Notes()) > 0 {
 		t.Errorf("%v: a loose schema that can be held is not, or is noted", err)
+	}
+	spec = Spec{Kind: Schema, Text: `{"type":"string","format":"phone"}`}
+	if g, err = Compile(context.Background(), spec, vocabulary(), Limits{}); err != nil || !accepts(g, `"x"`) || len(g.Notes()) != 1 || !strings.Contains(g.Notes()[0].String(), `the format "phone"`) {
+		t.Errorf("%v: a format that nobody knows is held, or is not noted", err)
 	}
 }
 

@@ -90,6 +90,7 @@ type Verdict struct {
 	Name    string       `json:"name"`              // of the case
 	Source  string       `json:"source"`            // of the case
 	Refused *Refusal     `json:"refused,omitempty"` // nil: the schema was compiled
+	Notes   []string     `json:"notes,omitempty"`   // on what is not held as it seems to be asked
 	Compile Microseconds `json:"compile_us"`        // to the first mask, or to the refusal
 	Tests   []Outcome    `json:"tests,omitempty"`   // by instance; none where the schema was refused
 }
@@ -162,6 +163,9 @@ func (j *Judge) try(c *Case) (*Verdict, error) {
 	if err != nil {
 		v.Refused = refusal(err)
 		return v, nil
+	}
+	for _, note := range g.Notes() {
+		v.Notes = append(v.Notes, note.String())
 	}
 	var compacted bytes.Buffer
 	if err := json.Compact(&compacted, c.Schema); err != nil {

@@ -25,7 +25,7 @@ func published(t *testing.T, name string) *Judge {
 }
 
 func TestVerdicts(t *testing.T) {
-	const lines = `{"name": "A---one", "schema": {"properties": {"a": {"type": "integer"}, "b": {}}, "additionalProperties": false}, "tests": [
+	const lines = `{"name": "A---one", "schema": {"properties": {"a": {"type": "integer"}, "b": {}}, "additionalProperties": false, "unknown": 1}, "tests": [
 {"valid": true, "data": {"a": 1}}, {"valid": true, "data": {"b": 1.50, "a": 1}}, {"valid": true, "data": {"a": "x"}},
 {"valid": false, "data": {"c": 1}}, {"valid": false, "data": {"a": 2}}]}
 {"name": "B_two", "schema": {"items": {"uniqueItems": true}}, "tests": [{"valid": true, "data": []}]}
@@ -55,6 +55,9 @@ func TestVerdicts(t *testing.T) {
 		if (len(o.Masks) > 0) != o.Valid {
 			t.Errorf("instance %d has %d masks", i, len(o.Masks))
 		}
+	}
+	if notes := verdicts[0].Notes; len(notes) != 1 || !strings.Contains(notes[0], `the keyword "unknown"`) {
+		t.Errorf("got notes %q", notes)
 	}
 	if r := verdicts[1].Refused; r == nil || r.Path != "#/items" || r.Keyword != "uniqueItems" || r.Reason == "" {
 		t.Errorf("got refusal %+v", r)

@@ -175,7 +175,7 @@ func refusedBy(t testing.TB, dialect int, got response, status int, field string
 
 // Every dialect gives the same verdict on the same request, on each of its paths, and what is refused never reaches the engine.
 func TestT202Dialects(t *testing.T) {
-	for _, c := range verdicts() {
+	for _, c := range slices.Concat(verdicts(), imageVerdicts()) {
 		t.Run(c.name, func(t *testing.T) {
 			var calls atomic.Int64
 			r := talking(t, func(string) reply { calls.Add(1); return reply{text: "ok"} }, func(config *Config) { config.Limits.BodyBytes = 4 << 20 })

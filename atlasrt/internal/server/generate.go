@@ -12,6 +12,7 @@ import (
 
 	"github.com/atlas-inference/atlas/atlasrt/internal/api"
 	"github.com/atlas-inference/atlas/atlasrt/internal/completion"
+	"github.com/atlas-inference/atlas/atlasrt/internal/grammar"
 	"github.com/atlas-inference/atlas/atlasrt/internal/option"
 	"github.com/atlas-inference/atlas/atlasrt/internal/tokenizer"
 )
@@ -24,7 +25,8 @@ type exchange struct {
 	model   *Model
 	name    string // of the model, as the client wrote it or, where it wrote none, the model's own
 	prompts []completion.Prompt
-	counts  bool // the prompts are only counted
+	counts  bool           // the prompts are only counted
+	notes   []grammar.Note // on what the answer is held to
 }
 
 // generates answers requests of a dialect.
@@ -63,6 +65,7 @@ func (s *Server) take(c *gin.Context, x *exchange) *exchange {
 		err = s.prepare(b.ctx, x)
 	}
 	b.leave()
+	entryOf(c).notes = len(x.notes)
 	if err != nil {
 		s.end(c, err)
 		return nil
@@ -101,7 +104,8 @@ func (s *Server) prepare(ctx context.Context, x *exchange) (err error) {
 	if err != nil {
 		return err
 	}
-	return x.model.Generator.Hold(ctx, x.prompts, &x.request.Options)
+	x.notes, err = x.model.Generator.Hold(ctx, x.prompts, &x.request.Options)
+	return err
 }
 
 // inputField is the field that prompts are made from.

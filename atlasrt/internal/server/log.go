@@ -18,6 +18,7 @@ import (
 // errors kinds.
 type entry struct {
 	failure string // kind of the error; empty: none
+	notes   int    // on what the answer is held to: their texts are the client's
 
 	record *record // for the dump; nil: the request is in none
 
@@ -70,6 +71,9 @@ func (e *entry) attributes(start time.Time) (a []slog.Attr) {
 	a = append(a, milliseconds("ms", time.Since(start)))
 	if e.finish != "" {
 		a = append(a, slog.String("finish", e.finish))
+	}
+	if e.notes > 0 {
+		a = append(a, slog.Int("not_held", e.notes))
 	}
 	if e.failure != "" {
 		a = append(a, slog.String("error", e.failure))

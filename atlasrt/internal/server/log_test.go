@@ -41,6 +41,8 @@ func TestRequestsAreLogged(t *testing.T) {
 		{reply{text: "abc"}, "POST", "/chat/completions", streamed, map[string]string{"route": "/chat/completions", "status": "200", "prompt": "4", "new": "4", "finish": "stop"}, "error", 0},
 		{reply{text: "abc"}, "POST", "/v1/completions", `{"model":"org/alias","prompt":"ab","max_tokens":2,"n":2}`, map[string]string{
 			"route": "/v1/completions", "model": "org/alias", "prompt": "2", "new": "4", "finish": "length"}, "error", 0},
+		{reply{text: `"a"`}, "POST", "/v1/completions", `{"prompt":"ab","max_tokens":9,"guided_json":{"type":"string","format":"phone","secret":1}}`, map[string]string{"status": "200", "not_held": "2"}, "error", 0},
+		{reply{text: `"a"`}, "POST", "/v1/completions", `{"prompt":"ab","max_tokens":9,"guided_json":{"type":"string","format":"date"}}`, map[string]string{"status": "200"}, "not_held", 0},
 		{reply{refuse: &engine.QueueFull{RequestLimit: 8, TokenLimit: 100}}, "POST", "/v1/chat/completions", hello, map[string]string{"status": "429", "model": "tiny", "prompt": "4", "new": "0", "error": "rate_limit_exceeded"}, "first_ms", 0},
 		{reply{refuse: engine.ErrDraining}, "POST", "/v1/chat/completions", hello, map[string]string{"level": "INFO", "status": "503", "error": "model_not_ready"}, "finish", 0},
 		{reply{err: engine.ErrDraining}, "POST", "/v1/chat/completions", hello, map[string]string{"level": "INFO", "status": "503", "error": "model_not_ready"}, "first_ms", 0},

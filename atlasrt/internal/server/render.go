@@ -16,7 +16,11 @@ func renders(d api.Dialect) func(*Server, *gin.Context) {
 // render shows the prompts that the model would get of a request, which is not answered.
 func (s *Server) render(c *gin.Context, d api.Dialect) {
 	if x := s.exchange(c, d); x != nil {
-		s.write(c, 200, jsonType, openai.RenderBody(x.shown(), x.model.Generator.MaxContext))
+		var notes []string
+		for _, note := range x.notes {
+			notes = append(notes, note.String())
+		}
+		s.write(c, 200, jsonType, openai.RenderBody(x.shown(), notes, x.model.Generator.MaxContext))
 	}
 }
 

@@ -30,6 +30,7 @@ func TestRender(t *testing.T) {
 		{"/render", `{"messages":[{"role":"user","content":"` + strings.Repeat("x", 300) + `"}]}`, 200, `"count":302`}, // no room for an answer, but shown
 		{"/render", `{"messages":[{"role":"user","content":"` + strings.Repeat("x", 500) + `"}]}`, 400, "context_length_exceeded"},
 		{"/v1/chat/completions/render", chat + `,"tool_choice":"required"}`, 400, `"param":"tools"`}, {"/render", `{}`, 400, `"param":"messages"`}, {"/apply-template", `{"messages":[{"role":"user","content":"raise"}]}`, 400, `"param":"messages"`},
+		{"/v1/completions/render", `{"prompt":"ab","guided_json":{"type":"string","format":"phone"}}`, 200, `"thinking":false,"not_held":["guided_json: at #: nothing is known of the format \"phone\": it asks nothing"]}`},
 		{"/v1/completions/render", `{"prompt":[300]}`, 400, `"param":"prompt"`},
 	}
 	for _, c := range cases {

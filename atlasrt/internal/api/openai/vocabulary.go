@@ -124,18 +124,20 @@ func DetokenizeBody(text string) []byte {
 	return append(jsontree.AppendString(b, text), '}')
 }
 
-// RenderBody shows prompts as the model would get them: one, or several in an array. context is of the model.
-func RenderBody(prompts []completion.Prompt, context int) []byte {
+// RenderBody shows prompts as the model would get them: one, or several in an array. Notes say what of the form of their answers is not held;
+// context is of the model.
+func RenderBody(prompts []completion.Prompt, notes []string, context int) []byte {
 	type rendered struct {
-		Prompt   string  `json:"prompt"`
-		Tokens   []int32 `json:"tokens"`
-		Count    int     `json:"count"`
-		Context  int     `json:"max_model_len"`
-		Thinking bool    `json:"thinking"`
+		Prompt   string   `json:"prompt"`
+		Tokens   []int32  `json:"tokens"`
+		Count    int      `json:"count"`
+		Context  int      `json:"max_model_len"`
+		Thinking bool     `json:"thinking"`
+		NotHeld  []string `json:"not_held,omitempty"`
 	}
 	all := make([]rendered, len(prompts))
 	for i, p := range prompts {
-		all[i] = rendered{p.Text, p.Tokens, len(p.Tokens), context, p.Thinking}
+		all[i] = rendered{p.Text, p.Tokens, len(p.Tokens), context, p.Thinking, notes}
 	}
 	if len(all) == 1 {
 		return api.AppendJSON(nil, all[0])

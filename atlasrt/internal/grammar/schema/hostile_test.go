@@ -20,7 +20,7 @@ func repeated(n int, part func(i int) string) string {
 	return strings.Join(parts, ",")
 }
 
-// Rows T076 to T080: malformed, hostile and unbounded schemas are served or refused within bounds of work and memory.
+// Rows T076–T080: malformed, hostile and unbounded schemas are served or refused within bounds of work and memory.
 func TestHostileSchemas(t *testing.T) {
 	nested := func(n int, open, close string) string {
 		return strings.Repeat(open, n) + "{}" + strings.Repeat(close, n)

@@ -29,6 +29,19 @@ func TestPageIsCurrent(t *testing.T) {
 	}
 }
 
+// No keyword of the page is one that nobody knows.
+func TestKeywordsAreKnown(t *testing.T) {
+	for _, group := range keywords {
+		for _, k := range group.list {
+			for name := range strings.FieldsSeq(k.names) {
+				if unread := schema.FindUnread([]byte(`{"`+name+`":{}}`), schema.Limits{}); len(unread) > 0 {
+					t.Error(unread[0])
+				}
+			}
+		}
+	}
+}
+
 // Formats are refused or held as the page says.
 func TestFormats(t *testing.T) {
 	v := match.NewVocabulary(nil, nil)
@@ -41,6 +54,9 @@ func TestFormats(t *testing.T) {
 			}
 			if err != nil {
 				continue
+			}
+			if len(g.Notes()) > 0 {
+				t.Errorf("%s: noted is %v", name, g.Notes())
 			}
 			if end, n := g.Start().NextBytes([]byte("\"\\n\"")); n == 4 && end.Done() {
 				t.Errorf("%s: it may be a line end", name)
