@@ -126,7 +126,11 @@ func (n *node) afterRune(k kinds, w *work) ([]*node, bool) {
 	for at := 0; at < len(todo); at++ {
 		from := todo[at]
 		var seen [256]uint16 // shapes behind a byte of each class
-		for b := range 256 {
+		first, end := 0, 256
+		if from.shape != atStart {
+			first, end = 0x80, 0xC0
+		}
+		for b := first; b < end; b++ {
 			if from.shape == atStart && !k.begins(byte(b)) {
 				continue
 			}

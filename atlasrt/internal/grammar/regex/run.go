@@ -91,7 +91,7 @@ func (s *Set) runOfAll(r, c Ref) int {
 	for less := 1; run > longest; less *= 2 {
 		behind := s.behind(r, c, run)
 		if !slices.ContainsFunc(excluded, func(e Ref) bool {
-			alive, err := s.Alive(s.And(behind, s.Not(e)))
+			alive, err := s.Alive(s.and([]Ref{behind, s.Not(e)}))
 			return err != nil || !alive
 		}) {
 			return run
