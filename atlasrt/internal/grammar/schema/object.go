@@ -53,9 +53,12 @@ func (o *object) add(f field) {
 	o.fields = append(o.fields, f)
 }
 
+// fewFields is a number of fields up to which looking through them is faster than a map.
+const fewFields = 32
+
 // find is a field; nil where it is not named.
 func (o *object) find(name string) *field {
-	if len(o.fields) <= 8 {
+	if len(o.fields) <= fewFields {
 		for i := range o.fields {
 			if o.fields[i].name == name {
 				return &o.fields[i]
@@ -267,7 +270,12 @@ func within(a, b *object) bool {
 	}
 	for i := range b.fields {
 		f := &b.fields[i]
-		g := a.find(f.name)
+		var g *field
+		if i < len(a.fields) && a.fields[i].name == f.name {
+			g = &a.fields[i]
+		} else {
+			g = a.find(f.name)
+		}
 		if g == nil || f.required && !g.required || f.value != always && f.value != g.value && g.value != never {
 			return false
 		}
