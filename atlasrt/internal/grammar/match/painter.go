@@ -21,7 +21,7 @@ type live struct {
 // Numbers by which a way to make a mask is chosen.
 const (
 	manyLive   = 10 // bytes that may come, from which on runs of characters are looked for
-	manyTokens = 16 // tokens of a branch, from which on it is asked whether all may come
+	manyTokens = 64 // tokens of a branch, from which on it is asked whether all may come
 )
 
 func newPainter(v *Vocabulary) *painter {

@@ -102,7 +102,8 @@ type Set struct {
 	runs      map[[2]Ref]int
 	lengths   map[Ref]int
 	plains    map[Ref]bool
-	chars     map[string]Ref // classes of characters in UTF-8
+	covered   map[[2]Ref]bool // whether what a repetition is of covers characters
+	chars     map[string]Ref  // classes of characters in UTF-8
 	classes   map[[256]uint8]*Classes
 	pairs     map[[2]*Classes]*Classes // classes by which two have been told apart
 	scratch   splitter
