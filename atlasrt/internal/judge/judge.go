@@ -167,10 +167,6 @@ func (j *Judge) try(c *Case) (*Verdict, error) {
 	for _, note := range g.Notes() {
 		v.Notes = append(v.Notes, note.String())
 	}
-	var compacted bytes.Buffer
-	if err := json.Compact(&compacted, c.Schema); err != nil {
-		return nil, fmt.Errorf("%s: %w", c.Name, err)
-	}
 	for i, test := range c.Tests {
 		value, err := jsontree.Decode(test.Data, jsontree.Limits{Depth: 1000, Nodes: mostLine})
 		if err != nil {
@@ -184,12 +180,24 @@ func (j *Judge) try(c *Case) (*Verdict, error) {
 			j.masks(g.Start(), &o)
 		}
 		if o.Valid && !o.Accepted && o.Error == "" {
-			search := orders{schema: compacted.Bytes(), separators: j.separators(), tries: mostTries, failed: map[attempt]bool{}}
-			o.Order = search.accepted(g.Start(), value)
+			if o.Order, err = j.ordered(g.Start(), c.Schema, value); err != nil {
+				return nil, fmt.Errorf("%s: test %d: %w", c.Name, i, err)
+			}
 		}
 		v.Tests = append(v.Tests, o)
 	}
 	return v, nil
+}
+
+// ordered tells whether a value is accepted once its properties are in the schema's order.
+func (j *Judge) ordered(start match.State, text []byte, v jsontree.Value) (bool, error) {
+	arranged, ok, err := schema.Arrange(text, v, j.Limits.Schema)
+	if !ok || err != nil {
+		return false, err
+	}
+	text = jsontree.AppendDumps(nil, arranged, j.separators())
+	end, n := start.NextBytes(text)
+	return n == len(text) && end.Done(), nil
 }
 
 // separators are what instances are written with.

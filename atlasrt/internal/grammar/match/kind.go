@@ -131,12 +131,20 @@ func (k kinds) character(s *regex.Set) regex.Ref {
 }
 
 // begins reports whether a byte may begin a character of some kinds. Kinds behind ASCII are not told apart.
-func (k kinds) begins(b byte) bool {
-	if b >= utf8.RuneSelf {
-		return k&(foreign|odd) != 0 && shape(atStart, b) != noShape
+func (k kinds) begins(b byte) bool { return k&firstKinds[b] != 0 }
+
+// firstKinds are the kinds of the characters that begin with a byte.
+var firstKinds = func() (all [256]kinds) {
+	for b := range all {
+		switch {
+		case b < utf8.RuneSelf:
+			all[b] = asciiKind(byte(b))
+		case shapes[atStart][b] != noShape:
+			all[b] = foreign | odd
+		}
 	}
-	return asciiKind(b)&k != 0
-}
+	return all
+}()
 
 // known reports whether the kinds can be told by bytes: both kinds behind ASCII, or none.
 func (k kinds) known() bool { return k&(foreign|odd) == 0 || k&(foreign|odd) == foreign|odd }
@@ -156,7 +164,19 @@ const (
 )
 
 // shape is what follows a byte of a character, and noShape where it may not come.
-func shape(from int, b byte) int {
+func shape(from int, b byte) int { return int(shapes[from][b]) }
+
+// shapes are what follow the bytes, by shape.
+var shapes = func() (all [numShapes][256]uint8) {
+	for from := range all {
+		for b := range all[from] {
+			all[from][b] = uint8(makeShape(from, byte(b)))
+		}
+	}
+	return all
+}()
+
+func makeShape(from int, b byte) int {
 	lo, hi, to := byte(0x80), byte(0xBF), from-1
 	switch from {
 	case atStart:

@@ -16,6 +16,7 @@ type lexer struct {
 	heads   [][]open       // by class: those of open that may go on by it; nil where open is short
 	next    []*reading     // by class; nil: not made yet
 	short   *lexer         // the same for near tokens; nil: not made yet
+	trim    *trim          // how the lexer's tokens are told from those of another one; nil: not looked for yet
 }
 
 // open is a terminal that may go on.

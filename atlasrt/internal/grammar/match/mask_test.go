@@ -26,6 +26,24 @@ var maskCases = []struct {
 	{"keys but some", func(j *jsonRules) rules.Symbol {
 		return j.Sequence(j.Literal("{"), j.keys([]string{"id", "identity", "name", "na"}), j.value, j.Literal("}"))
 	}, []string{`{"ide":1}`, `{"names":1}`, `{"x":1}`}},
+	{"keys of a list and others", func(j *jsonRules) rules.Symbol {
+		return j.Sequence(j.Literal("{"), j.Either(
+			j.Sequence(j.Literal(`"id":`), j.number), j.Sequence(j.Literal(`"identity":`), j.string()),
+			j.Sequence(j.keys([]string{"id", "identity", "name"}), j.value)), j.Literal("}"))
+	}, []string{`{"id":1}`, `{"identity":"x"}`, `{"ide":[1]}`, `{"names":{"id":2}}`}},
+	{"keys of a list and two kinds of others", func(j *jsonRules) rules.Symbol {
+		return j.Either(
+			j.Sequence(j.Literal(`"name":`), j.number), j.Sequence(j.keys([]string{"id", "name"}), j.number),
+			j.Sequence(j.keys([]string{"na", "name", "type"}), j.string()))
+	}, []string{`"name":1`, `"na":2`, `"id":"x"`, `"types":"y"`, `"type":3`}},
+	{"a key or a word that it ends with", func(j *jsonRules) rules.Symbol {
+		return j.Either(j.Sequence(j.Literal(`"a":`), j.value), j.Sequence(j.Literal(`"a":"b`), j.Literal(`!`)), j.keys([]string{"a"}))
+	}, []string{`"a":"b"`, `"a":"b!`, `"ab":`}},
+	{"characters and marks", func(j *jsonRules) rules.Symbol {
+		list := j.Declare("list")
+		j.Define(list, rules.Empty, j.Sequence(j.Either(j.Match(j.Regexes.NotRunes('<', '<')), j.Literal("<mark>")), list))
+		return list
+	}, []string{"a<mark>b é"}},
 	{"keys but some, of at most 9 characters", func(j *jsonRules) rules.Symbol {
 		s := j.Regexes
 		return j.Match(s.Concat(s.Literal(`"`), s.And(s.Repeat(j.character(), 0, 9), s.Not(s.Or(s.Literal("id"), s.Literal("name")))), s.Literal(`":`)))

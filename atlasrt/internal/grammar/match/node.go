@@ -22,6 +22,7 @@ type node struct {
 	near    atomic.Pointer[mask]
 	far     atomic.Pointer[[]int32]
 	runs    atomic.Pointer[run]
+	still   [len(tailKinds)]atomic.Int32 // whether it stays: 0 where that was not asked yet, else 1 for no and 2 for yes
 }
 
 // position is a place in the middle of a row's terminals.
@@ -98,6 +99,10 @@ func (n *node) make(class uint8, b byte, w *work) *node {
 			at = append(at, position{p.row, read.lexer})
 		}
 		for _, terminal := range read.ends {
+			if p.row == t.alone {
+				accepts = true
+				continue
+			}
 			next := t.follow(p.row, terminal, w)
 			if w.err != nil {
 				return nil

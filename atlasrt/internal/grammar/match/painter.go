@@ -21,7 +21,7 @@ type live struct {
 // Numbers by which a way to make a mask is chosen.
 const (
 	manyLive   = 10 // bytes that may come, from which on runs of characters are looked for
-	manyTokens = 16 // tokens of a branch, from which on it is asked whether all may come
+	manyTokens = 64 // tokens of a branch, from which on it is asked whether all may come
 )
 
 func newPainter(v *Vocabulary) *painter {
@@ -65,7 +65,8 @@ func (p *painter) near(n *node) *mask {
 
 // paint adds the near tokens of a node.
 func (p *painter) paint(n *node) {
-	if !p.look(n) {
+	// A node that is known to stay is painted as such: others are, by what differs from it.
+	if !n.isStill() && (p.parts(n) || p.trimmedNear(n)) || !p.look(n) {
 		return
 	}
 	v := p.vocabulary
@@ -115,8 +116,8 @@ func (p *painter) look(n *node) bool {
 // stays adds the tokens of a node that does the same behind every character of some kinds. It is false where there are no such kinds.
 // All tokens of these kinds may come then; the others may where their tails may.
 func (p *painter) stays(n *node) bool {
-	for at, k := range tailKinds {
-		if n.stays(k, p.work) {
+	for at := range tailKinds {
+		if n.stays(at, p.work) {
 			t := &p.vocabulary.tails[at]
 			p.add(t.whole)
 			for _, l := range p.live {
@@ -133,6 +134,25 @@ func (p *painter) stays(n *node) bool {
 // resembles adds the tokens of a node that most characters lead to one that stays, as in a key that must be none of some names: all but a few branches
 // are as they are there. It is false where it is another node.
 func (p *painter) resembles(n *node) bool {
+	like := p.mostly(n)
+	if like == nil {
+		return false
+	}
+	if base := p.like(like); base == nil || base.many == nil {
+		if p.work.err == nil {
+			p.clear()
+		}
+		return false
+	}
+	first, end := p.vocabulary.near.children(0)
+	for at := first; at < end && p.work.err == nil; at++ {
+		p.differ(at, n, like)
+	}
+	return true
+}
+
+// mostly is the node that most live characters lead to, where that stays; nil: there is none.
+func (p *painter) mostly(n *node) *node {
 	var like *node
 	same := 0
 	for _, l := range p.live {
@@ -148,23 +168,10 @@ func (p *painter) resembles(n *node) bool {
 			same--
 		}
 	}
-	if same == 0 || like == n || !slices.ContainsFunc(tailKinds[:], func(k kinds) bool { return like.stays(k, p.work) }) {
-		return false
+	if same == 0 || like == n || !like.staysSomehow(p.work) {
+		return nil
 	}
-	other := p.vocabulary.painters.Get().(*painter)
-	other.work = p.work
-	base := other.near(like)
-	other.clear()
-	p.vocabulary.painters.Put(other)
-	if base == nil || base.many == nil {
-		return false
-	}
-	p.add(base.many)
-	first, end := p.vocabulary.near.children(0)
-	for at := first; at < end && p.work.err == nil; at++ {
-		p.differ(at, n, like)
-	}
-	return true
+	return like
 }
 
 // differ corrects a branch in which the tokens are those of like, so that they become those of n: before the branch's byte.
@@ -229,6 +236,26 @@ func (p *painter) branch(t *trie, at uint32, n *node, left int) {
 
 // far is the far tokens of a node. It is nil where the work is over its limits.
 func (p *painter) far(n *node) *[]int32 {
+	if known := n.far.Load(); known != nil {
+		return known
+	}
+	far, ok := p.farParts(n)
+	if !ok && p.work.err == nil {
+		p.few = p.few[:0]
+		p.reachAll(n)
+		far = slices.Clone(p.few)
+	}
+	if p.work.err != nil {
+		return nil
+	}
+	p.clear()
+	n.far.Store(&far)
+	n.tables.note(32 + 4*len(far))
+	return &far
+}
+
+// reachAll adds the far tokens of a node, byte by byte.
+func (p *painter) reachAll(n *node) {
 	var free run
 	if p.look(n) && len(p.live) >= manyLive {
 		free = n.run(p.work)
@@ -244,14 +271,6 @@ func (p *painter) far(n *node) *[]int32 {
 			}
 		}
 	}
-	if p.work.err != nil {
-		return nil
-	}
-	far := slices.Clone(p.few)
-	p.clear()
-	n.far.Store(&far)
-	n.tables.note(32 + 4*len(far))
-	return &far
 }
 
 // reach adds the far tokens of a branch whose first byte leads to n. Those with at most left characters from this byte on may come.

@@ -126,7 +126,11 @@ func (n *node) afterRune(k kinds, w *work) ([]*node, bool) {
 	for at := 0; at < len(todo); at++ {
 		from := todo[at]
 		var seen [256]uint16 // shapes behind a byte of each class
-		for b := range 256 {
+		first, end := 0, 256
+		if from.shape != atStart {
+			first, end = 0x80, 0xC0
+		}
+		for b := first; b < end; b++ {
 			if from.shape == atStart && !k.begins(byte(b)) {
 				continue
 			}
@@ -151,14 +155,48 @@ func (n *node) afterRune(k kinds, w *work) ([]*node, bool) {
 	return after, true
 }
 
-// stays reports whether the node does the same behind every character of some kinds, as far as near tokens go.
-func (n *node) stays(k kinds, w *work) bool {
+// stays reports whether the node does the same behind every character of one of tailKinds, as far as near tokens go.
+func (n *node) stays(at int, w *work) bool {
+	if known := n.still[at].Load(); known != 0 {
+		return known == 2
+	}
 	short := n.shorten(w)
 	if short == nil {
 		return false
 	}
-	after, ok := n.afterRune(k, w)
-	return ok && !slices.ContainsFunc(after, func(next *node) bool { return next.shorten(w) != short })
+	after, ok := n.afterRune(tailKinds[at], w)
+	ok = ok && !slices.ContainsFunc(after, func(next *node) bool { return next.shorten(w) != short })
+	if w.err == nil {
+		n.still[at].Store(1 + int32(one(ok)))
+	}
+	return ok && w.err == nil
+}
+
+// staysSomehow reports whether the node stays for some of tailKinds.
+func (n *node) staysSomehow(w *work) bool {
+	for at := range tailKinds {
+		if n.stays(at, w) {
+			return true
+		}
+	}
+	return false
+}
+
+// isStill reports whether the node is known to stay.
+func (n *node) isStill() bool {
+	for at := range n.still {
+		if n.still[at].Load() == 2 {
+			return true
+		}
+	}
+	return false
+}
+
+func one(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
 }
 
 // stops reports whether nothing of the kinds of a run may come behind it.

@@ -24,6 +24,7 @@ type tables struct {
 	nodes      map[string]*node
 	begin      *node // before the first byte
 	dead       *node // nothing may come, and the text may not end
+	alone      *row  // of terminals behind which the text ends, whatever row they are in
 	bytes      int   // of rows, lexers, nodes and masks, about
 	fixed      int   // bytes of the program's expressions
 	full       atomic.Bool
@@ -48,6 +49,7 @@ func newTables(p *program, limits Limits, regexes *regex.Set, mark regex.Mark, w
 		lexers:     map[string]*lexer{},
 		nodes:      map[string]*node{},
 		called:     make([]called, len(p.symbols)),
+		alone:      &row{id: -1},
 	}
 	t.dead = &node{tables: t, classes: regexes.Classes()}
 	t.dead.next = make([]atomic.Pointer[node], 1)

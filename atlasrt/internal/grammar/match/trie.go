@@ -1,5 +1,10 @@
 package match
 
+import (
+	"cmp"
+	"slices"
+)
+
 // trie has tokens by texts. The children of a node follow each other, and so do the tokens of all that is below it.
 type trie struct {
 	nodes  []branch
@@ -89,6 +94,19 @@ func (t *trie) here(at uint32) []int32 {
 func (t *trie) children(at uint32) (first, end uint32) {
 	b := &t.nodes[at]
 	return b.children, b.children + uint32(b.count)
+}
+
+// child is the child of a node by a byte, or 0.
+func (t *trie) child(at uint32, b byte) uint32 {
+	if at == 0 {
+		return t.root[b]
+	}
+	first, end := t.children(at)
+	i, found := slices.BinarySearchFunc(t.nodes[first:end], b, func(n branch, b byte) int { return cmp.Compare(n.byte, b) })
+	if !found {
+		return 0
+	}
+	return first + uint32(i)
 }
 
 // beginsRune reports whether a byte is the first of a character.

@@ -14,10 +14,14 @@ const (
 	dead
 )
 
-// Alive reports whether r matches some text. It remembers what it finds, also of what it met on the way.
+// Alive reports whether r matches some text. It remembers what it finds, also of what it met on the way. Expressions that are asked one behind the
+// other mostly end alike, so that texts which were found for others are tried first.
 func (s *Set) Alive(r Ref) (bool, error) {
 	if f := s.fateOf(r); f != unknown {
 		return f == alive, nil
+	}
+	if s.endings.lead(s, r) {
+		return true, nil
 	}
 	q := search{set: s, met: map[Ref]bool{}}
 	q.add(r, -1)
@@ -37,8 +41,10 @@ func (s *Set) Alive(r Ref) (bool, error) {
 		switch s.fateOf(d) {
 		case alive:
 			for ; at >= 0; at = q.visits[at].from {
-				s.fates[q.visits[at].state] = alive
+				v := &q.visits[at]
+				s.found(v.state, s.classesOf(v.state).Members[v.tried-1])
 			}
+			s.endings.add(s, r)
 			return true, nil
 		case unknown:
 			q.add(d, at)

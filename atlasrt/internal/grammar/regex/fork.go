@@ -26,6 +26,7 @@ func (s *Set) Fork(m Mark) *Set {
 	f.nodes = slices.Clone(s.nodes[:m.nodes])
 	f.rows = make([]row, m.nodes)
 	f.fates = make([]fate, m.nodes)
+	f.onward = make([]byte, m.nodes)
 	f.sets = slices.Clone(s.sets[:m.sets])
 	f.operands = slices.Clone(s.operands[:m.operands])
 	f.lists = slices.Clone(s.lists[:m.lists])

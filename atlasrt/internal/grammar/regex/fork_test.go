@@ -52,7 +52,9 @@ func TestForkKnowsWhatWasThereAndNoMore(t *testing.T) {
 					c := "abc"[random.IntN(3)]
 					a, b = s.Derive(a, c), into.Derive(b, c)
 				}
-				if s.Nullable(a) != into.Nullable(b) || (a == Nothing) != (b == Nothing) {
+				someOfA, errA := s.Alive(a)
+				someOfB, errB := into.Alive(b)
+				if s.Nullable(a) != into.Nullable(b) || someOfA != someOfB || errA != nil || errB != nil {
 					t.Fatalf("expression %d does not do the same in the other set", at)
 				}
 			}

@@ -3,9 +3,13 @@ package regex
 import "slices"
 
 // And is all of some expressions at once. And of none is any text.
-func (s *Set) And(parts ...Ref) Ref { return s.and(parts) }
+func (s *Set) And(parts ...Ref) Ref { return s.intersect(parts, true) }
 
-func (s *Set) and(parts []Ref) Ref {
+// and is And for derivatives, of which there are many: what it does not see at once it sees in their own derivatives.
+func (s *Set) and(parts []Ref) Ref { return s.intersect(parts, false) }
+
+// intersect is And. Thorough, it proves of any complement that it leaves nothing of another term, and otherwise of those of plain stars.
+func (s *Set) intersect(parts []Ref, thorough bool) Ref {
 	terms := make([]Ref, 0, len(parts)+2)
 	var class, excluded []Ref
 	for _, r := range parts {
@@ -46,19 +50,19 @@ func (s *Set) and(parts []Ref) Ref {
 	if len(class) > 0 {
 		return s.andClass(class, terms, excluded)
 	}
-	for _, r := range terms {
-		if slices.ContainsFunc(excluded, func(e Ref) bool { return e == r || s.holds(e, r) }) {
+	if len(excluded) > 0 {
+		out := s.or(excluded)
+		plain := s.isPlainStar(out)
+		if slices.ContainsFunc(terms, func(r Ref) bool { return r == out || plain && s.plainHolds(out, r) || thorough && s.holds(out, r) }) {
 			return Nothing
 		}
-	}
-	if len(excluded) > 0 {
-		r := s.Not(s.or(excluded))
+		r := s.Not(out)
 		if r == Nothing {
 			return Nothing
 		}
 		terms = append(terms, r)
 		if s.nodes[r].kind != kindComplement {
-			return s.and(terms)
+			return s.intersect(terms, thorough)
 		}
 	}
 	return s.andTerms(terms)

@@ -113,6 +113,24 @@ func TestBudget(t *testing.T) {
 	}
 }
 
+// What an expression may end with is found once, and not again for each that comes of it.
+func TestAliveIsTakenFromOthers(t *testing.T) {
+	s := NewSet()
+	r := parse(t, s, `^(?!.*://)(?=.{1,255}$)((.{1,63}\.){1,127}(?![0-9]*$)[a-z0-9-]+\.?)$`, Syntax{})
+	s.Budget = 1 << 15
+	before := s.Steps()
+	text := strings.Repeat("some-name.of-a-host.", 12)
+	for i := range len(text) {
+		r = s.Derive(r, text[i])
+		if some, err := s.Alive(r); err != nil || !some {
+			t.Fatalf("behind %d bytes: got %t, %v", i+1, some, err)
+		}
+	}
+	if steps := s.Steps() - before; steps > 3000*len(text) {
+		t.Errorf("%d steps for %d bytes", steps, len(text))
+	}
+}
+
 // Any pattern gives an expression or an error, and derivatives keep within bounds.
 func FuzzParse(f *testing.F) {
 	for _, seed := range []string{`^(?!a)[^b-d]{2,5}\b(?i:x|y)*?$`, `\p{L}+(?=.\u00e9)\x41|[]\cA`, `((a{3,}|b)*c?){0,7}`} {

@@ -89,6 +89,7 @@ type Set struct {
 	nodes     []node
 	rows      []row
 	fates     []fate
+	onward    []byte         // by which an expression that was found alive goes on to its text, unless it is nullable
 	simple    map[node]Ref   // all but unions and intersections
 	compound  map[string]Ref // unions and intersections by operands
 	operands  []Ref
@@ -100,13 +101,16 @@ type Set struct {
 	loops     []Ref
 	runs      map[[2]Ref]int
 	lengths   map[Ref]int
-	chars     map[string]Ref // classes of characters in UTF-8
+	plains    map[Ref]bool
+	covered   map[[2]Ref]bool // whether what a repetition is of covers characters
+	chars     map[string]Ref  // classes of characters in UTF-8
 	classes   map[[256]uint8]*Classes
 	pairs     map[[2]*Classes]*Classes // classes by which two have been told apart
 	scratch   splitter
 	free      []Ref            // for tables of derivatives
 	proofs    map[[2]Ref][]Ref // by the expression that goes on and a class or words
 	proving   bool
+	endings   endings
 	steps     int
 	bytes     int
 }
@@ -158,6 +162,7 @@ func (s *Set) add(n node) Ref {
 	s.nodes = append(s.nodes, n)
 	s.rows = append(s.rows, row{})
 	s.fates = append(s.fates, unknown)
+	s.onward = append(s.onward, 0)
 	s.bytes += nodeBytes
 	return r
 }

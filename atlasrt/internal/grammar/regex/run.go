@@ -61,9 +61,18 @@ func (s *Set) findRun(r, c Ref) int {
 
 // times is how often a repetition may be of texts of c.
 func (s *Set) times(n node, c Ref) int {
-	covers, err := s.Covers(n.a, c)
+	covers, known := s.covered[[2]Ref{n.a, c}]
+	if !known {
+		all, err := s.Covers(n.a, c)
+		covers = all && err == nil
+		if s.covered == nil {
+			s.covered = map[[2]Ref]bool{}
+		}
+		s.covered[[2]Ref{n.a, c}] = covers
+		s.bytes += 24
+	}
 	switch {
-	case err != nil || !covers:
+	case !covers:
 		return 0
 	case n.hi == unbounded:
 		return Endless
@@ -91,7 +100,7 @@ func (s *Set) runOfAll(r, c Ref) int {
 	for less := 1; run > longest; less *= 2 {
 		behind := s.behind(r, c, run)
 		if !slices.ContainsFunc(excluded, func(e Ref) bool {
-			alive, err := s.Alive(s.And(behind, s.Not(e)))
+			alive, err := s.Alive(s.and([]Ref{behind, s.Not(e)}))
 			return err != nil || !alive
 		}) {
 			return run

@@ -225,12 +225,54 @@ func (s *Set) dropWider(terms []Ref) []Ref {
 }
 
 // holds reports whether every text of r can be told to be one of wide.
-func (s *Set) holds(wide, r Ref) bool {
-	ends := s.prove(wide, r)
+func (s *Set) holds(wide, r Ref) bool { return s.allNullable(s.prove(wide, r)) }
+
+func (s *Set) allNullable(ends []Ref) bool {
 	for _, e := range ends {
 		if !s.Nullable(e) {
 			return false
 		}
 	}
 	return len(ends) > 0
+}
+
+// isPlainStar reports whether r is a star, and made without intersections, complements and loops. So are its derivatives: no proof about them
+// needs another one.
+func (s *Set) isPlainStar(r Ref) bool { return s.star(r) && s.plain(r) }
+
+// plainHolds is holds for a plain star, also within another proof.
+func (s *Set) plainHolds(star, r Ref) bool {
+	p := proof{set: s, steps: proofSteps}
+	ends := p.through([]Ref{star}, r)
+	s.steps += proofSteps - p.steps
+	return s.allNullable(ends)
+}
+
+func (s *Set) plain(r Ref) bool {
+	n := s.nodes[r]
+	switch n.kind {
+	case kindNothing, kindEmpty, kindClass, kindWords:
+		return true
+	case kindIntersect, kindComplement, kindLoop:
+		return false
+	}
+	is, known := s.plains[r]
+	if known {
+		return is
+	}
+	s.steps++
+	switch n.kind {
+	case kindConcat:
+		is = s.plain(n.a) && s.plain(n.b)
+	case kindRepeat:
+		is = s.plain(n.a)
+	case kindUnion:
+		is = !slices.ContainsFunc(s.parts(r), func(p Ref) bool { return !s.plain(p) })
+	}
+	if s.plains == nil {
+		s.plains = map[Ref]bool{}
+	}
+	s.plains[r] = is
+	s.bytes += 24
+	return is
 }

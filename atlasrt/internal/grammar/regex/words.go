@@ -137,6 +137,9 @@ func (s *Set) mergeWords(refs []Ref) Ref {
 	return s.list(words)
 }
 
+// Word is the one text that r matches; false: it has others, or its form does not tell.
+func (s *Set) Word(r Ref) (string, bool) { return s.single(r) }
+
 // single is the text of an expression that is one word or one byte.
 func (s *Set) single(r Ref) (string, bool) {
 	n := s.nodes[r]

@@ -227,7 +227,7 @@ func (k *keywords) types(v *set) *set {
 		case "integer":
 			if typed.number.none() {
 				typed.number = k.bothNumbers(v.number, k.integers())
-				typed.number.bare = k.place.resource.draft == 4
+				typed.number.bare = true
 			}
 		case "string":
 			typed.text = v.text

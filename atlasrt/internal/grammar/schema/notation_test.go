@@ -159,7 +159,11 @@ func TestNotationsAreReadBack(t *testing.T) {
 					t.Errorf("%s: %q is read as %q: %v", f.notation, written, read, err)
 					continue
 				}
-				if again := string(jsontree.AppendDumps(nil, inOrder(parameters, value), jsontree.Compact)); !whole(reads, again) {
+				again := string(jsontree.AppendDumps(nil, inOrder(parameters, value), jsontree.Compact))
+				if strings.Contains(again, "Infinity") {
+					continue // a number is larger than floats are
+				}
+				if !whole(reads, again) {
 					t.Errorf("%s: %s\n\t%q is read as %s", f.notation, text, written, again)
 				}
 			}

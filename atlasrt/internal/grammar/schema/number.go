@@ -14,7 +14,7 @@ type numbers struct {
 	finite  []decimal // sorted
 	set     regex.Ref
 	integer bool // all are integers
-	bare    bool // and are written without a point, as in draft 4
+	bare    bool // and are written with digits alone, as type integer asks for
 	partial bool // the set has only numbers without exponent right, as those of multipleOf
 }
 
@@ -33,7 +33,7 @@ type numberForms struct {
 	canonical regex.Ref // plain, or as Python writes large and small floats
 	integer   regex.Ref // canonical integers
 	short     regex.Ref // integers without exponent, and at most one zero behind the point
-	bare      regex.Ref // integers without exponent and point
+	bare      regex.Ref // integers as programs write them: without exponent, point and minus zero
 }
 
 func (f *numberForms) make(s *regex.Set) { f.set = s }
@@ -58,8 +58,8 @@ func (c *compiler) forms() *numberForms {
 	large := f.scientific(16, mostExponent)
 	f.canonical = s.Or(f.plain, s.Concat(f.minus, s.Or(large, f.scientific(-mostExponent, -5))))
 	f.integer = s.Or(s.Concat(f.minus, whole, zeros), s.Concat(f.minus, large))
-	f.bare = s.Concat(f.minus, whole)
-	f.short = s.Concat(f.bare, f.optional(s.Literal(".0")))
+	f.bare = s.Or(s.Literal("0"), s.Concat(f.minus, f.first, many))
+	f.short = s.Concat(f.minus, whole, f.optional(s.Literal(".0")))
 	return f
 }
 
@@ -337,12 +337,15 @@ func (c *compiler) someNumber(n numbers) bool {
 	return n.any || len(n.finite) > 0 || n.set != regex.Nothing && c.living(n.set)
 }
 
-// written is how numbers are written: integers without exponent, and values of a list as Python writes them.
+// written is how numbers are written: integers without exponent, those of type integer with digits alone, and values of a list as Python writes
+// them.
 func (c *compiler) written(n numbers) regex.Ref {
 	s := c.rules.Regexes
 	switch {
 	case n.any:
 		return c.forms().all
+	case n.bare && n.set == c.forms().integer:
+		return c.forms().bare
 	case len(n.finite) == 0 && n.bare:
 		return s.And(n.set, c.forms().bare)
 	case len(n.finite) == 0 && n.integer:

@@ -96,9 +96,16 @@ func short(texts []string) (kept []string) {
 }
 
 func TestIntegers(t *testing.T) {
-	check(t, `{"type":"integer"}`, Options{}, []string{"0", "-0", "7", "-12", "1.0", "123456789012345678901234567890"}, []string{"1.5", "01", "1.", "+1", "1e2", "1.00", "", "-"})
+	for _, draft := range []string{"draft-04/schema#", "draft/2020-12/schema"} {
+		check(t, `{"$schema":"http://json-schema.org/`+draft+`","type":"integer"}`, Options{}, []string{"0", "7", "-12", "123456789012345678901234567890"},
+			[]string{"-0", "-0.0", "1.0", "1.5", "01", "1.", "+1", "1e2", "1.00", "", "-"})
+	}
+	check(t, `{"type":["integer","null"]}`, Options{}, []string{"10", "null"}, []string{"10.0", "-0"})
+	check(t, `{"anyOf":[{"type":"integer"},{"type":"string"}],"multipleOf":5}`, Options{}, []string{"10", "-5", "0", `""`}, []string{"10.0", "-0", "4"})
+	check(t, `{"type":"integer","enum":[0,1.0,1e2,2.5]}`, Options{}, []string{"0", "1", "100"}, []string{"-0", "1.0", "0.0", "100.0", "2.5"})
+	check(t, `{"multipleOf":1}`, Options{}, []string{"10", "10.0"}, []string{"10.5"})
 	check(t, `{"type":"number"}`, Options{}, []string{"0", "1.50", "1e5", "1E-5", "-2.5e+10"}, []string{"01", ".5", "1.", "1e", "NaN", "Infinity"})
-	check(t, `{"type":"integer","minimum":-3,"maximum":12}`, Options{}, []string{"-3", "0", "12", "12.0"}, []string{"-4", "13", "1.5"})
+	check(t, `{"type":"integer","minimum":-3,"maximum":12}`, Options{}, []string{"-3", "0", "12"}, []string{"-4", "13", "1.5", "12.0", "-0"})
 	check(t, `{"enum":[1,2.5,1e2,-0.001]}`, Options{}, []string{"1", "1.0", "2.5", "100", "100.0", "-0.001"}, []string{"2", "1.5", "1.00", "10", "2.50"})
 	check(t, `{"type":"integer","not":{"type":"number","minimum":3}}`, Options{}, []string{"2", "-5"}, []string{"3", "3.0", "10"})
 	check(t, `{"type":"number","not":{"type":"integer"}}`, Options{}, []string{"2.5", "-0.1"}, []string{"3", "3.0", "1e+16"})

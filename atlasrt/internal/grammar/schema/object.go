@@ -53,9 +53,12 @@ func (o *object) add(f field) {
 	o.fields = append(o.fields, f)
 }
 
+// fewFields is a number of fields up to which looking through them is faster than a map.
+const fewFields = 32
+
 // find is a field; nil where it is not named.
 func (o *object) find(name string) *field {
-	if len(o.fields) <= 8 {
+	if len(o.fields) <= fewFields {
 		for i := range o.fields {
 			if o.fields[i].name == name {
 				return &o.fields[i]
@@ -231,53 +234,6 @@ func (c *compiler) notObject(o *object) (alternatives []*object) {
 		alternatives = append(alternatives, unmet)
 	}
 	return alternatives
-}
-
-// mostAbsorbed bounds the alternatives that are compared with each other.
-const mostAbsorbed = 512
-
-// absorb leaves out alternatives that are within others.
-func (c *compiler) absorb(alternatives []*object) []*object {
-	if c.tracked || len(alternatives) > mostAbsorbed {
-		return alternatives
-	}
-	kept := make([]*object, 0, len(alternatives))
-next:
-	for i, o := range alternatives {
-		for j, other := range alternatives {
-			if i == j || !within(o, other) || j > i && within(other, o) {
-				continue
-			}
-			continue next
-		}
-		kept = append(kept, o)
-	}
-	return kept
-}
-
-// within says that a is surely a part of b, as far as their nodes are the same.
-func within(a, b *object) bool {
-	if b.min > a.min || lower(a.max, b.max) != a.max || len(b.demands) > len(a.demands) || len(b.fields) > len(a.fields) {
-		return false
-	}
-	if len(b.rest) != 1 || b.rest[0].keys != anyText || b.rest[0].value != always {
-		if !slices.Equal(a.rest, b.rest) || len(b.fields) != len(a.fields) {
-			return false
-		}
-	}
-	for i := range b.fields {
-		f := &b.fields[i]
-		g := a.find(f.name)
-		if g == nil || f.required && !g.required || f.value != always && f.value != g.value && g.value != never {
-			return false
-		}
-	}
-	for _, d := range b.demands {
-		if !slices.Contains(a.demands, d) {
-			return false
-		}
-	}
-	return true
 }
 
 // evaluateObject holds properties that no schema evaluated so far to n.

@@ -12,7 +12,8 @@
 //   - properties in another order than that of properties, or ahead of it those that it does not name; required ones that no schema
 //     describes may come in any order among the latter
 //   - strings that a keyword bounds, but for one spelling: each character as it is, escaped by a letter or as \u00xx only where it must be
-//   - numbers that a keyword bounds with an exponent, unless Python would write a float so; integers with an exponent
+//   - numbers that a keyword bounds with an exponent, unless Python would write a float so; integers with an exponent, and those of type integer
+//     with a point or as minus zero, which programs do not read into an integer
 //   - where alternatives overlap so much that they cannot be taken apart within the limit of work, values that lie in one of them only by what
 //     is within an array or an object of another
 //
@@ -111,16 +112,22 @@ func (*Unsatisfiable) Error() string {
 
 // Add adds the values of a schema to a grammar. Its errors are Invalid, Unsupported and Unsatisfiable.
 func Add(b *rules.Builder, schema []byte, options Options) (rules.Symbol, error) {
+	symbol, _, err := add(b, schema, options)
+	return symbol, err
+}
+
+// add is Add, and the compiler that has read the schema.
+func add(b *rules.Builder, schema []byte, options Options) (rules.Symbol, *compiler, error) {
 	options.Limits.fill()
 	root, err := jsontree.Decode(schema, jsontree.Limits{Depth: options.Limits.Depth, Nodes: options.Limits.Values})
 	if err != nil {
-		return rules.Nothing, &Invalid{Path: "#", Reason: err.Error()}
+		return rules.Nothing, nil, &Invalid{Path: "#", Reason: err.Error()}
 	}
 	symbol, c := compile(b, root, options, false)
 	if c.costly {
 		symbol, c = compile(b, root, options, true)
 	}
-	return symbol, c.err
+	return symbol, c, c.err
 }
 
 func compile(b *rules.Builder, root jsontree.Value, options Options, brief bool) (rules.Symbol, *compiler) {

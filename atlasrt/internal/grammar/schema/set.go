@@ -37,6 +37,9 @@ func (c *compiler) intersect(a, b *set) *set {
 	}
 }
 
+// mostProduct bounds the alternatives that a product has before it is made. More of them grow on to the limit of work, and few leave anything out.
+const mostProduct = 2048
+
 // product intersects every alternative with every other; what is not possible is nil and left out.
 func product[T any](c *compiler, as, bs []*T, any *T, both func(a, b *T) *T) []*T {
 	switch {
@@ -44,6 +47,9 @@ func product[T any](c *compiler, as, bs []*T, any *T, both func(a, b *T) *T) []*
 		return bs
 	case len(bs) == 1 && bs[0] == any:
 		return as
+	case len(as)*len(bs) > mostProduct && min(len(as), len(bs)) > 1:
+		c.tooMuch()
+		return nil
 	}
 	var result []*T
 	for _, a := range as {

@@ -136,6 +136,29 @@ func itemPlaces(d *document, p place, i int) (places []place) {
 	return places
 }
 
+// plain is a value with its whole numbers without a point: those of type integer are written so alone.
+func plain(v jsontree.Value) jsontree.Value {
+	switch v := v.(type) {
+	case jsontree.Number:
+		if d, ok := parseDecimal(v); ok && d.behind() == "" {
+			return jsontree.Number(d.plain())
+		}
+	case jsontree.Array:
+		list := slices.Clone(v)
+		for i := range list {
+			list[i] = plain(list[i])
+		}
+		return list
+	case *jsontree.Object:
+		o := jsontree.NewObject()
+		for name, member := range v.All() {
+			o.Set(name, plain(member))
+		}
+		return o
+	}
+	return v
+}
+
 type suiteGroup struct {
 	Description string          `json:"description"`
 	Schema      json.RawMessage `json:"schema"`
@@ -185,10 +208,14 @@ func judge(t *testing.T, file string, exceptions map[string]string, v *verdicts)
 			if err != nil {
 				t.Fatal(err)
 			}
-			text := string(jsontree.AppendDumps(nil, ordered(d, d.root, value, 0), jsontree.Compact))
+			value = ordered(d, d.root, value, 0)
+			text := string(jsontree.AppendDumps(nil, value, jsontree.Compact))
 			whole, at := false, 0
 			if m != nil {
 				whole, at = accepts(m, text)
+			}
+			if m != nil && !whole {
+				whole, _ = accepts(m, string(jsontree.AppendDumps(nil, plain(value), jsontree.Compact)))
 			}
 			_, excepted := exceptions[g.Description+": "+test.Description]
 			switch {
@@ -212,7 +239,7 @@ var suiteExceptions = map[string]string{
 }
 
 // TestSuite judges by the public test suite of draft 2020-12. In its own order data would stop for that alone, so that properties that a
-// schema names are put in its order first. Formats are held here, so that format.json, in which they are only noted, is left out.
+// schema names are put in its order first, and what stops then is tried with whole numbers as integers are written. Formats are held here, so that format.json, in which they are only noted, is left out.
 func TestSuite(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join(testdata.Shared(t, "jsonschema/suite"), "*.json"))
 	if err != nil || len(files) == 0 {

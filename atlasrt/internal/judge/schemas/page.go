@@ -59,7 +59,8 @@ func (c *counts) page() string {
 What an answer is held to by a JSON schema. Made by `+"`make schemas`"+` of a sample of MaskBench, %d schemas. %d of them (%.1f %%) are refused.
 
 A schema that asks for what cannot be held is refused with its path and keyword, and the reason. Other keywords than these are ignored, as the
-standard has it. Properties come in the order of `+"`properties`"+`, others behind them.
+standard has it. Properties come in the order of `+"`properties`"+`, others behind them. Integers are written with digits alone under `+"`type: integer`"+`:
+`+"`5`"+` and not `+"`5.0`"+`, `+"`5e0`"+` or `+"`-0`"+`, which JSON Schema takes for integers and most programs do not.
 
 `, c.schemas, c.refusals, c.percent(c.refusals))
 	b.WriteString("| Keyword | Schemas that have it | Refused for it | Held |\n|---|---|---|---|\n")
