@@ -41,6 +41,8 @@ type Counts struct {
 type Scheduler struct {
 	limits  Limits
 	cache   *cache.Cache
+	drafts  int         // that plans to come make behind a chunk
+	made    int         // that the newest plan makes
 	waiting []*Sequence // by age; all are younger than the running ones
 	running []*Sequence // by age
 	plans   [2]Plan
@@ -58,7 +60,15 @@ func New(limits Limits, c *cache.Cache) *Scheduler {
 	if limits.Sequences < 1 || limits.Draws < 1 || limits.BatchTokens < least || limits.Outputs < least || limits.ChunkTokens < 0 {
 		panic(fmt.Sprintf("BUG: limits %+v of a scheduler", limits))
 	}
-	return &Scheduler{limits: limits, cache: c, stuckAt: -1}
+	return &Scheduler{limits: limits, cache: c, drafts: limits.Draws - 1, stuckAt: -1}
+}
+
+// Draft sets how many drafts the plans to come make behind each chunk that draws: from 0 to Limits.Draws-1, which it is at first.
+func (s *Scheduler) Draft(drafts int) {
+	if drafts < 0 || drafts >= s.limits.Draws {
+		panic("BUG: drafts that no step has room for")
+	}
+	s.drafts = drafts
 }
 
 // Add queues sequences, all of them or none; their Tokens are prompts. It returns *TooLong where one can never fit, *QueueFull where too
@@ -118,18 +128,21 @@ func (s *Scheduler) Next() *Plan {
 		panic("BUG: a third plan while two are in flight")
 	}
 	s.plan = &s.plans[s.planned%2]
-	*s.plan = Plan{Chunks: s.plan.Chunks[:0]}
+	*s.plan = Plan{Chunks: s.plan.Chunks[:0], Most: s.made + 1}
 	if s.flying() && s.plans[s.done%2].waits {
 		return s.plan
 	}
 	if !s.extend() {
-		*s.plan = Plan{Chunks: s.plan.Chunks[:0]}
+		*s.plan = Plan{Chunks: s.plan.Chunks[:0], Most: s.made + 1}
 		return s.plan
 	}
 	s.prefill()
 	s.admit()
 	if len(s.plan.Chunks) > 0 {
 		s.planned++
+		if s.plan.Draws == s.plan.Drawing {
+			s.plan.Most = 1
+		}
 		number := 0
 		for i := range s.plan.Chunks {
 			c := &s.plan.Chunks[i]
@@ -139,9 +152,19 @@ func (s *Scheduler) Next() *Plan {
 				number++
 			}
 		}
+		if s.plan.Most > 1 || slices.ContainsFunc(s.plan.Chunks, drafts) {
+			s.plan.Drafts = s.drafts
+		}
+		s.made = s.plan.Drafts
 		s.cache.Begin()
 	}
 	return s.plan
+}
+
+// drafts tells whether the step behind that of chunk c, which has left, may have drafts of its sequence.
+func drafts(c Chunk) bool {
+	q := c.Sequence
+	return c.Draws > 0 && !q.Single && q.MaxTokens-q.generated() > 1
 }
 
 // flying tells whether a plan is not done yet.
@@ -245,12 +268,12 @@ func (s *Scheduler) extend() bool {
 }
 
 // draws is how many tokens a step draws of q, whose last token alone is to be computed. There are drafts behind it if the step before drew of
-// q as well. No draw is made that would be more than MaxTokens.
+// q as well, and made some. No draw is made that would be more than MaxTokens.
 func (s *Scheduler) draws(q *Sequence) int {
 	if q.Single || q.drew == 0 || q.drew != s.planned {
 		return 1
 	}
-	return min(s.limits.Draws, q.MaxTokens-q.generated())
+	return min(s.made+1, q.MaxTokens-q.generated())
 }
 
 // prefill plans chunks of the running sequences that have several tokens to compute. Their blocks are reserved.
