@@ -9,46 +9,93 @@ import (
 
 	"github.com/atlas-inference/atlas/atlasrt/device/host"
 	"github.com/atlas-inference/atlas/atlasrt/internal/sample"
+	"github.com/atlas-inference/atlas/atlasrt/model"
 	"github.com/atlas-inference/atlas/atlasrt/op"
 	"github.com/atlas-inference/atlas/atlasrt/op/oracle"
 )
 
-// Draft makes the fake model a drafter: of the drafts behind a chunk the first ones are the likeliest tokens, how many depends on what came
+// fakeDrafts is what a fake drafter keeps: the token behind each one of a sequence.
+var fakeDrafts = []model.Memory{{Kind: model.PerToken, Arrays: []model.Array{{Elements: 1, Type: op.I32}}}}
+
+// fakeDrafter drafts what a fake model draws: of the drafts behind a chunk the first ones are the likeliest tokens, how many depends on what came
 // before, and the next one is not.
-func (m *fakeModel) Draft(q op.Stream, in *Drafting) {
-	now, step, read := *in, *in.Step, &m.read
-	m.device.launch(q, func() {
-		index, tokens := m.ints(q, step.Index, step.Outputs), m.ints(q, step.Tokens, step.Rows)
-		starts := m.ints(q, now.Starts, now.Chunks+1)
-		draws := m.ints(q, now.Draws, starts[now.Chunks])
-		for n := range now.Chunks {
-			first, end := starts[n], starts[n+1]
-			if first == end {
-				continue // padding
-			}
-			last := first
-			for last+1 < end && tokens[index[last+1]] == draws[last] {
-				last++
-			}
-			m.counts[[2]int{int(end - first), int(last - first + 1)}]++
-			all := append(slices.Clone((*read)[index[last]]), draws[last])
-			likeliest := m.greedy(all, int(now.Most)-1)
-			if right := hash(noTokens, all) >> 8 % uint32(now.Most); int(right) < len(likeliest) {
-				likeliest[right] = (likeliest[right] + 1) % fakeVocab
-			}
-			m.put(q, now.Counts+op.Ptr(4*n), uint32(last-first+1))
-			for i, token := range slices.Concat(draws[last:last+1], likeliest) {
-				m.put(q, now.Next+op.Ptr(4*(n*now.Most+int32(i))), uint32(token))
+type fakeDrafter struct {
+	*fakeModel
+	loose bool        // tokens may turn out to be others than were drawn
+	right func() bool // of each draft: it is the likeliest token; nil: as what came before says
+}
+
+func (d *fakeDrafter) Memory() []model.Memory { return fakeDrafts }
+
+// Draft is one kernel. It takes in the token behind each row, and finds fault with what it has of a sequence, and with the rows of passes.
+func (d *fakeDrafter) Draft(q op.Stream, in *model.Drafting) {
+	now, step, read := *in, *in.Step, &d.read
+	d.device.launch(q, func() {
+		slots, behind := d.ints(q, step.Slots, step.Rows), d.ints(q, now.Behind, step.Rows)
+		for r, slot := range slots {
+			if slot >= 0 {
+				d.put(q, now.Memory[0][0]+op.Ptr(4*slot), uint32(behind[r]))
 			}
 		}
+		if now.Chunks == 0 {
+			return
+		}
+		starts := d.ints(q, now.Starts, step.Seqs+1)
+		last, next := d.ints(q, now.Last, now.Chunks), d.ints(q, now.Next, now.Chunks)
+		for s := range step.Seqs {
+			n := starts[s]
+			if n == starts[s+1] || last[n] < 0 {
+				continue
+			}
+			all := append(slices.Clone((*read)[last[n]]), next[n])
+			table := d.ints(q, step.Tables+op.Ptr(4*s*step.MaxBlocks), step.MaxBlocks)
+			slot := func(t int32) int32 { return table[t/step.BlockSize]*step.BlockSize + t%step.BlockSize }
+			for t := range int32(len(all) - 1) {
+				got := d.ints(q, now.Memory[0][0]+op.Ptr(4*slot(t)), 1)[0]
+				// What follows the end of a cached block may be another's.
+				if got != all[t+1] && !d.loose && (t+1)%step.BlockSize != 0 {
+					q.Fail(fmt.Errorf("behind token %d of %v the drafter has %d", t, all, got))
+					return
+				}
+			}
+			d.draft(q, &now, &step, s, n, all, slot)
+		}
 	})
+}
+
+// draft writes the drafts of chunk n, which is of sequence s and has all tokens now.
+func (d *fakeDrafter) draft(q op.Stream, now *model.Drafting, step *model.Inputs, s, n int32, all []int32, slot func(int32) int32) {
+	likeliest := d.greedy(all, int(now.Drafts))
+	wrong := int(hash(noTokens, all) >> 8 % uint32(now.Drafts+1))
+	if d.right != nil {
+		for wrong = 0; wrong < len(likeliest) && d.right(); wrong++ {
+		}
+	}
+	if wrong < len(likeliest) {
+		likeliest[wrong] = (likeliest[wrong] + 1) % fakeVocab
+	}
+	for i, token := range likeliest {
+		d.put(q, now.Next+op.Ptr(4*((int32(i)+1)*now.Pitch+n)), uint32(token))
+	}
+	for i := range now.Drafts - 1 {
+		p, at := int32(len(all))-1+i, 4*i*now.Pitch
+		position, to := d.ints(q, now.Positions+op.Ptr(at+4*n), 1)[0], d.ints(q, now.Slots+op.Ptr(at+4*n), 1)[0]
+		length := d.ints(q, now.Lengths+op.Ptr(at+4*s), 1)[0]
+		if position != p || to >= 0 && (to != slot(p) || length != p+1) || to < 0 && length > p {
+			q.Fail(fmt.Errorf("row %d of %d tokens has position %d, slot %d and length %d", i, len(all), position, to, length))
+			return
+		}
+		if to >= 0 {
+			d.put(q, now.Memory[0][0]+op.Ptr(4*to), uint32(likeliest[i+1])+fakeVocab)
+		}
+	}
 }
 
 // drafting is an engine whose fake model drafts, so that steps draw up to so many tokens of a sequence.
 func drafting(draws int, change func(*Config, *fixture)) func(*Config, *fixture) {
 	return func(c *Config, f *fixture) {
-		c.Draws, c.Drafter, c.MaxBatchTokens = draws, f.model, c.MaxBatchTokens+c.MaxSequences*draws
-		f.model.counts = map[[2]int]int{}
+		c.Draws, c.Drafter, c.FixedDrafts, c.MaxBatchTokens = draws, &fakeDrafter{fakeModel: f.model}, true, c.MaxBatchTokens+c.MaxSequences*draws
+		f.device.counts = map[[2]int]int{}
 		if change != nil {
 			change(c, f)
 		}
@@ -114,7 +161,7 @@ func TestTokensDoNotDependOnDrafts(t *testing.T) {
 				if s.BlocksUsed+s.SlotsUsed > 0 || s.GeneratedTokens != total {
 					t.Errorf("at rest %d blocks and %d slots are used, %d tokens were generated, want none and %d", s.BlocksUsed, s.SlotsUsed, s.GeneratedTokens, total)
 				}
-				for c, n := range f.model.counts {
+				for c, n := range f.device.counts {
 					counts[c] += n
 				}
 				if test.check != nil {
@@ -176,7 +223,7 @@ func TestDraftsOfARequestThatFails(t *testing.T) {
 
 func TestConfigRefusesDraws(t *testing.T) {
 	d := &tapeDevice{Device: host.New(0)}
-	good := Config{Device: d, Set: tapeSampler{oracle.New(op.F32), d}, Model: newFakeModel(d), KVType: op.F32, Blocks: 10, MaxSequences: 4, MaxBatchTokens: 16, Draws: 4, Drafter: newFakeModel(d)}
+	good := Config{Device: d, Set: tapeSampler{oracle.New(op.F32), d}, Model: newFakeModel(d), KVType: op.F32, Blocks: 10, MaxSequences: 4, MaxBatchTokens: 16, Draws: 4, Drafter: &fakeDrafter{fakeModel: newFakeModel(d)}}
 	cases := []struct {
 		name   string
 		change func(*Config)
@@ -186,6 +233,7 @@ func TestConfigRefusesDraws(t *testing.T) {
 		{"nothing to draft", func(c *Config) { c.Draws = 1 }, "a drafter is for more than one draw"},
 		{"negative", func(c *Config) { c.Draws = -1 }, "the number of draws is -1"},
 		{"more than the model is made for", func(c *Config) { c.Draws, c.MaxSequences = fakeJournal+2, 1 }, "9 draws, and the model is made for 7 drafts"},
+		{"no probability", func(c *Config) { c.ForceDrafts = 1.5 }, "drafts are right with a probability of 1.5"},
 		{"rows", func(c *Config) { c.MaxBatchTokens = 15 }, "--max-sequences is 4 (set it to 1 … 3,"},
 	}
 	for _, test := range cases {

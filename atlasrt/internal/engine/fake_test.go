@@ -23,7 +23,6 @@ type fakeModel struct {
 	device *tapeDevice
 	poison int32 // a prompt that begins with this token gives logits that are not numbers; 0 is none
 	read   [][]int32
-	counts map[[2]int]int // how often so many draws, and so many of them counted
 }
 
 const fakeVocab = 40

@@ -10,21 +10,21 @@ import (
 // Rows and sequences of a bucket that a plan does not use compute a token that is written nowhere, belongs to no sequence
 // and gives no logits. That is what the padding of each array says.
 
-// fillTokens writes references where a token is still being drawn, and for drafts: see op.Resolve. The step before leaves the tokens of a
-// sequence's next chunk behind one another: the last one that counts, and then drafts.
+// fillTokens writes references where a token is still being drawn, and for drafts: see op.Resolve. The step before leaves the last token that
+// counts of each chunk, then the first draft behind each, and so on.
 func fillTokens(to []int32, b *batch) {
 	row := 0
 	for i := range b.chunks {
 		c := &b.chunks[i]
 		drafts := row + c.Rows - c.Drafts()
 		if c.Follows >= 0 {
-			to[row] = int32(-1 - c.Follows*b.draws)
+			to[row] = int32(-1 - c.Follows)
 		} else {
 			copy(to[row:drafts], c.Sequence.Tokens[c.Start:])
 		}
 		row += c.Rows
 		for r := drafts; r < row; r++ {
-			to[r] = int32(-1 - c.Drafted*b.draws - (r - drafts + 1))
+			to[r] = int32(-1 - (r-drafts+1)*b.pitch - c.Drafted)
 		}
 	}
 	clear(to[row:])
@@ -168,6 +168,41 @@ func fillDrawStarts(to []int32, b *batch) {
 		}
 	}
 	pad(to[n:], int32(drawn))
+}
+
+// fillBehind writes the token behind each row that nothing is drawn from; the others are known on the device alone.
+func fillBehind(to []int32, b *batch) {
+	row := 0
+	for i := range b.chunks {
+		c := &b.chunks[i]
+		known := c.Rows - c.Draws
+		if known > 0 {
+			copy(to[row:], c.Sequence.Tokens[c.Start+1:c.Start+1+known])
+		}
+		clear(to[row+known : row+c.Rows])
+		row += c.Rows
+	}
+	clear(to[row:])
+}
+
+// fillDraftStarts writes where the rows of drafting passes begin that sequences have: one where a token is drawn. Padding has those that are
+// left.
+func fillDraftStarts(to []int32, b *batch) {
+	n := 0
+	for i := range to {
+		to[i] = int32(n)
+		if i >= len(b.chunks) && n < b.drawing || i < len(b.chunks) && b.chunks[i].Draws > 0 {
+			n++
+		}
+	}
+}
+
+// fillRoom writes how many tokens the blocks in a sequence's table hold.
+func fillRoom(to []int32, b *batch) {
+	for i := range b.chunks {
+		to[i] = int32(min(len(b.chunks[i].Sequence.Blocks()), b.maxBlocks) * b.block)
+	}
+	clear(to[len(b.chunks):])
 }
 
 func fillFollows(to []int32, b *batch) {

@@ -64,6 +64,10 @@ func (e *Engine) pack(f *flight) {
 		if c.Surplus || finish == sched.Failed {
 			p.scoredRows = 0
 		}
+		if c.Counted > 0 {
+			t.drafts.Computed += c.Drafts()
+			t.drafts.Right += c.Counted - 1
+		}
 		for n := range c.Counted {
 			p.drawn = drawn + n
 			e.packToken(p, n-c.Counted, finish, e.ended)
@@ -109,7 +113,7 @@ func (e *Engine) packToken(p parcel, at int, finish sched.Finish, now time.Time)
 
 // next is the event of the token that was generated at a place, which the edits and the guide take into account.
 func (t *task) next(at int, finish sched.Finish) Event {
-	event := Event{Token: t.sequence.Generated()[at]}
+	event := Event{Token: t.sequence.Generated()[at], Drafts: t.drafts}
 	if !t.started {
 		t.started = true
 		event.Cached = t.sequence.Cached()

@@ -64,7 +64,7 @@ func (r *runner) capture(s shape) (graphs []device.Graph) {
 	return graphs
 }
 
-// captureAll records decode steps of every size and mailbox, before any request comes, and says what they take.
+// captureAll records decode steps of every size, number of drafts and mailbox, before any request comes, and says what they take.
 func (r *runner) captureAll() {
 	begin := time.Now()
 	before, _ := r.config.Device.Memory()
@@ -76,10 +76,12 @@ func (r *runner) captureAll() {
 	for _, n := range r.sizes {
 		for blocks := bucketBlocks(1, longest); ; blocks = bucketBlocks(blocks+1, longest) {
 			for box := range r.depth() {
-				s := shape{maxBlocks: blocks, box: box, recording: r.recorder.decode, decode: true}
-				s.decodes(n, r.config.Draws)
-				r.prepare(s, nil, nil)
-				r.recorded(s)
+				for drafts := range r.config.Draws {
+					s := shape{maxBlocks: blocks, box: box, recording: r.recorder.decode, decode: true, drafts: drafts}
+					s.decodes(n, drafts+1)
+					r.prepare(s, nil, nil)
+					r.recorded(s)
+				}
 			}
 			if blocks == longest {
 				break

@@ -21,6 +21,7 @@ type task struct {
 	stop    func() bool           // ends the watch over the context of its Submit
 	scored  []sample.TokenLogProb // of the prompt, so far
 	started bool                  // its first event is on its way
+	drafts  Drafts                // so far
 
 	submitted, launched, first time.Time // launched is of the first step that it is in, first when it had a token
 }
