@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -17,15 +18,16 @@ import (
 
 // benchCommand measures an engine with prompts of random tokens.
 type benchCommand struct {
-	loadFlags
+	speculativeFlags
 	engineFlags
 	profileFlags
-	Prompt      []int `help:"Tokens of prompts that are timed; as many as the context holds, if that is less. 0: none." default:"8192"`
-	Context     int   `help:"Tokens that each sequence has before decode is timed." default:"1024"`
-	Decode      int   `help:"Tokens that each sequence generates while decode is timed." default:"64"`
-	Concurrency []int `help:"Sequences at a time." default:"1,4,16,64"`
-	Repeat      int   `help:"Runs of each measurement, after one that is not counted; the median, the least and the most are shown." default:"3"`
-	JSON        bool  `help:"Print JSON."`
+	Prompt      []int   `help:"Tokens of prompts that are timed; as many as the context holds, if that is less. 0: none." default:"8192"`
+	Context     int     `help:"Tokens that each sequence has before decode is timed." default:"1024"`
+	Decode      int     `help:"Tokens that each sequence generates while decode is timed." default:"64"`
+	Concurrency []int   `help:"Sequences at a time." default:"1,4,16,64"`
+	Acceptance  float32 `name:"force-acceptance" help:"With --speculative: each guess is right with this probability, whatever it is, from 0 to 1: so the speed can be measured that drafts of such quality would give. 0: as they are." placeholder:"P"`
+	Repeat      int     `help:"Runs of each measurement, after one that is not counted; the median, the least and the most are shown." default:"3"`
+	JSON        bool    `help:"Print JSON."`
 }
 
 // benchReport is what JSON holds.
@@ -59,6 +61,9 @@ type measurement struct {
 
 // Run implements the command.
 func (c *benchCommand) Run() error {
+	if err := c.check(); err != nil {
+		return err
+	}
 	if c.Profile {
 		return c.profile()
 	}
@@ -129,10 +134,27 @@ func (c *benchCommand) Run() error {
 	return report.print(os.Stdout)
 }
 
+// set fills in what the flags say of an engine.
+func (c *benchCommand) set(o instance.EngineOptions) instance.EngineOptions {
+	return c.engineFlags.set(c.draftFlags.set(o))
+}
+
+// check refuses what cannot be measured.
+func (c *benchCommand) check() error {
+	switch {
+	case !(c.Acceptance >= 0 && c.Acceptance <= 1):
+		return fmt.Errorf("--force-acceptance %g is no probability (set it from 0 to 1)", c.Acceptance)
+	case c.Acceptance > 0 && !c.Speculative:
+		return errors.New("--force-acceptance is for guesses, and none are made (add --speculative, or leave it out)")
+	}
+	return nil
+}
+
 // options let as many requests wait as are sent at once.
 func (c *benchCommand) options() instance.EngineOptions {
 	most := slices.Max(append(c.Concurrency, 1))
 	return c.set(instance.EngineOptions{
+		ForceDrafts:      c.Acceptance,
 		MaxWaiting:       max(most, engine.DefaultWaiting),
 		MaxWaitingTokens: max(most*c.Context, engine.DefaultWaitingTokens),
 		Log:              slog.New(slog.NewTextHandler(os.Stderr, nil)),

@@ -26,7 +26,7 @@ import (
 
 // serveCommand serves one model over HTTP.
 type serveCommand struct {
-	loadFlags
+	speculativeFlags
 	engineFlags
 	answerFlags
 	Host        string        `help:"Address to listen on; anything but a loopback address should have a key." default:"127.0.0.1"`
@@ -162,7 +162,8 @@ func (c *serveCommand) open(ctx context.Context, prepare func(context.Context) (
 		return nil, err
 	}
 	logAnswers(log, text)
-	e, err := m.Start(c.set(instance.EngineOptions{MaxWaiting: c.MaxQueue, MaxWaitingTokens: c.QueueTokens, NoPrefixSharing: c.NoSharing, CacheTokens: c.CacheTokens, Log: log}))
+	options := instance.EngineOptions{MaxWaiting: c.MaxQueue, MaxWaitingTokens: c.QueueTokens, NoPrefixSharing: c.NoSharing, CacheTokens: c.CacheTokens, Log: log}
+	e, err := m.Start(c.engineFlags.set(c.draftFlags.set(options)))
 	if err != nil {
 		return nil, err
 	}
