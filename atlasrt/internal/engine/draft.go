@@ -56,6 +56,14 @@ func (r *runner) queueDrafts() {
 	r.config.Drafter.Draft(r.stream, &l.drafting)
 }
 
+// drafted appends the drafts that the step which was collected last made behind a chunk, by its number among those that drew.
+func (r *runner) drafted(to []int32, p *sched.Plan, number int) []int32 {
+	for n := 1; n <= p.Drafts; n++ {
+		to = append(to, r.results[n*r.config.MaxSequences+number])
+	}
+	return to
+}
+
 // plan plans a step, and how many drafts it makes. The mutex is held.
 func (e *Engine) plan() *sched.Plan {
 	if e.depth != nil {

@@ -17,12 +17,31 @@ import (
 // fakeDrafts is what a fake drafter keeps: the token behind each one of a sequence.
 var fakeDrafts = []model.Memory{{Kind: model.PerToken, Arrays: []model.Array{{Elements: 1, Type: op.I32}}}}
 
-// fakeDrafter drafts what a fake model draws: of the drafts behind a chunk the first ones are the likeliest tokens, how many depends on what came
-// before, and the next one is not.
+// fakeDrafter drafts what a fake model draws: of the drafts behind a chunk the first ones are right, how many depends on what came before, and the
+// next one is not.
 type fakeDrafter struct {
 	*fakeModel
 	loose bool        // tokens may turn out to be others than were drawn
-	right func() bool // of each draft: it is the likeliest token; nil: as what came before says
+	right func() bool // of each draft: it is right; nil: as what came before says
+	texts [][]int32   // what is to come of some sequences, which need not be the likeliest tokens
+}
+
+// expect lets drafts be right for requests.
+func (d *fakeDrafter) expect(requests ...Request) {
+	for _, q := range requests {
+		d.texts = append(d.texts, slices.Concat(q.Prompt, d.drawn(q)))
+	}
+}
+
+// next is the right drafts behind tokens.
+func (d *fakeDrafter) next(all []int32, drafts int) (next []int32) {
+	for _, text := range d.texts {
+		if len(text) > len(all) && slices.Equal(text[:len(all)], all) {
+			next = slices.Clone(text[len(all):min(len(all)+drafts, len(text))])
+			break
+		}
+	}
+	return append(next, d.greedy(slices.Concat(all, next), drafts-len(next))...)
 }
 
 func (d *fakeDrafter) Memory() []model.Memory { return fakeDrafts }
@@ -65,16 +84,16 @@ func (d *fakeDrafter) Draft(q op.Stream, in *model.Drafting) {
 
 // draft writes the drafts of chunk n, which is of sequence s and has all tokens now.
 func (d *fakeDrafter) draft(q op.Stream, now *model.Drafting, step *model.Inputs, s, n int32, all []int32, slot func(int32) int32) {
-	likeliest := d.greedy(all, int(now.Drafts))
+	right := d.next(all, int(now.Drafts))
 	wrong := int(hash(noTokens, all) >> 8 % uint32(now.Drafts+1))
 	if d.right != nil {
-		for wrong = 0; wrong < len(likeliest) && d.right(); wrong++ {
+		for wrong = 0; wrong < len(right) && d.right(); wrong++ {
 		}
 	}
-	if wrong < len(likeliest) {
-		likeliest[wrong] = (likeliest[wrong] + 1) % fakeVocab
+	if wrong < len(right) {
+		right[wrong] = (right[wrong] + 1) % fakeVocab
 	}
-	for i, token := range likeliest {
+	for i, token := range right {
 		d.put(q, now.Next+op.Ptr(4*((int32(i)+1)*now.Pitch+n)), uint32(token))
 	}
 	for i := range now.Drafts - 1 {
@@ -86,7 +105,7 @@ func (d *fakeDrafter) draft(q op.Stream, now *model.Drafting, step *model.Inputs
 			return
 		}
 		if to >= 0 {
-			d.put(q, now.Memory[0][0]+op.Ptr(4*to), uint32(likeliest[i+1])+fakeVocab)
+			d.put(q, now.Memory[0][0]+op.Ptr(4*to), uint32(right[i+1])+fakeVocab)
 		}
 	}
 }
@@ -94,7 +113,8 @@ func (d *fakeDrafter) draft(q op.Stream, now *model.Drafting, step *model.Inputs
 // drafting is an engine whose fake model drafts, so that steps draw up to so many tokens of a sequence.
 func drafting(draws int, change func(*Config, *fixture)) func(*Config, *fixture) {
 	return func(c *Config, f *fixture) {
-		c.Draws, c.Drafter, c.FixedDrafts, c.MaxBatchTokens = draws, &fakeDrafter{fakeModel: f.model}, true, c.MaxBatchTokens+c.MaxSequences*draws
+		f.drafter = &fakeDrafter{fakeModel: f.model}
+		c.Draws, c.Drafter, c.FixedDrafts, c.MaxBatchTokens = draws, f.drafter, true, c.MaxBatchTokens+c.MaxSequences*draws
 		f.device.counts = map[[2]int]int{}
 		if change != nil {
 			change(c, f)
@@ -125,10 +145,11 @@ func TestTokensDoNotDependOnDrafts(t *testing.T) {
 		requests = append(requests, q)
 	}
 	for _, draws := range []int{2, 4} {
-		counts := map[[2]int]int{}
+		counts, right := map[[2]int]int{}, [7]int{}
 		for _, test := range circumstances() {
 			t.Run(fmt.Sprintf("%d draws, %s", draws, test.name), func(t *testing.T) {
 				f := newFixture(t, drafting(draws, test.change))
+				f.drafter.expect(requests...)
 				var inboxes []*Inbox
 				for _, q := range requests {
 					inboxes = append(inboxes, f.submit(t, q))
@@ -136,7 +157,7 @@ func TestTokensDoNotDependOnDrafts(t *testing.T) {
 				for i, events := range inboxes {
 					q, got := requests[i], read(events)
 					want := f.model.drawn(q)
-					if got.err != nil || !slices.Equal(got.tokens, want) {
+					if right[i%7] += got.drafts.Right; got.err != nil || !slices.Equal(got.tokens, want) {
 						t.Errorf("%+v:\ngot  %v (%v)\nwant %v", q, got.tokens, got.err, want)
 						continue
 					}
@@ -168,6 +189,9 @@ func TestTokensDoNotDependOnDrafts(t *testing.T) {
 					test.check(t, f)
 				}
 			})
+		}
+		if slices.Contains(right[:], 0) {
+			t.Errorf("drafts that were right, by kind of request: %v, want some of each", right)
 		}
 		for n := 1; n <= draws; n++ {
 			if counts[[2]int{draws, n}] == 0 {

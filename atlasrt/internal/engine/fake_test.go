@@ -248,10 +248,11 @@ var (
 // fixture is an engine on the fake model.
 type fixture struct {
 	*Engine
-	model  *fakeModel
-	device *tapeDevice
-	graphs *graphDevice
-	ahead  *aheadDevice
+	model   *fakeModel
+	drafter *fakeDrafter // nil: nothing is drafted
+	device  *tapeDevice
+	graphs  *graphDevice
+	ahead   *aheadDevice
 }
 
 func newFixture(t *testing.T, change func(*Config, *fixture)) *fixture {

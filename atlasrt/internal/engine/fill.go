@@ -228,16 +228,16 @@ func fillAccepted(to []int32, b *batch) {
 
 func fillEditStarts(to []int32, b *batch) {
 	edit := 0
-	for i, t := range b.sampled {
+	for i, row := range b.rows {
 		to[i] = int32(edit)
-		edit += t.edits.Now().Len()
+		edit += row.edits.Len()
 	}
-	pad(to[len(b.sampled):], int32(edit))
+	pad(to[len(b.rows):], int32(edit))
 }
 
 func fillEditTokens(to []int32, b *batch) {
-	for _, t := range b.sampled {
-		to = to[copy(to, t.edits.Now().Token):]
+	for _, row := range b.rows {
+		to = to[copy(to, row.edits.Token):]
 	}
 }
 
@@ -245,8 +245,8 @@ func fillEditTokens(to []int32, b *batch) {
 func fillEdits(values func(sample.Entries) []float32) func(to []int32, b *batch) {
 	return func(to []int32, b *batch) {
 		edit := 0
-		for _, t := range b.sampled {
-			for _, v := range values(t.edits.Now()) {
+		for _, row := range b.rows {
+			for _, v := range values(row.edits) {
 				to[edit] = float(v)
 				edit++
 			}
@@ -257,18 +257,18 @@ func fillEdits(values func(sample.Entries) []float32) func(to []int32, b *batch)
 // fillMaskRows numbers the rows that have a mask.
 func fillMaskRows(to []int32, b *batch) {
 	mask := int32(0)
-	for i, t := range b.sampled {
-		if to[i] = -1; t.mask() != nil {
+	for i, row := range b.rows {
+		if to[i] = -1; row.mask != nil {
 			to[i] = mask
 			mask++
 		}
 	}
-	pad(to[len(b.sampled):], -1)
+	pad(to[len(b.rows):], -1)
 }
 
 func fillMasks(to []int32, b *batch) {
-	for _, t := range b.sampled {
-		to = to[copy(to, signed(t.mask())):]
+	for _, row := range b.rows {
+		to = to[copy(to, signed(row.mask)):]
 	}
 }
 

@@ -109,18 +109,21 @@ func TestGrammars(t *testing.T) {
 	drafts := []circumstance{}
 	for _, test := range circumstances() {
 		drafts = append(drafts, circumstance{"drafts, " + test.name, drafting(3, func(c *Config, f *fixture) {
-			if c.Drafter.(*fakeDrafter).loose = true; test.change != nil { // tokens are forced in place of draws
+			if f.drafter.loose = true; test.change != nil { // tokens are forced in place of draws
 				test.change(c, f)
 			}
 		}), test.check})
 	}
-	stops, errors := 0, 0
+	stops, errors, right := 0, 0, 0
 	for i, test := range slices.Concat(circumstances(), drafts) {
 		t.Run(test.name, func(t *testing.T) {
 			f := newFixture(t, test.change)
 			requests := requests
 			if i%2 == 0 {
 				requests = late
+			}
+			if f.drafter != nil {
+				f.drafter.expect(requests...)
 			}
 			var inboxes []*Inbox
 			for _, q := range requests {
@@ -129,6 +132,9 @@ func TestGrammars(t *testing.T) {
 			for i, events := range inboxes {
 				q, got := requests[i], read(events)
 				want := f.model.drawn(q)
+				if q.Grammar != nil {
+					right += got.drafts.Right
+				}
 				if !slices.Equal(got.tokens, want) {
 					t.Errorf("request %d:\ngot  %v %v %v\nwant %v", i, got.tokens, got.finish, got.err, want)
 					continue
@@ -158,8 +164,8 @@ func TestGrammars(t *testing.T) {
 			}
 		})
 	}
-	if stops == 0 || errors == 0 {
-		t.Errorf("%d answers stopped and %d failed: the test does not test", stops, errors)
+	if stops == 0 || errors == 0 || right == 0 {
+		t.Errorf("%d answers stopped, %d failed, %d drafts were right: the test does not test", stops, errors, right)
 	}
 }
 
@@ -369,6 +375,16 @@ func TestEndsOfGrammars(t *testing.T) {
 				}
 				if got, want := read(other), f.model.greedy([]int32{4}, 20); !slices.Equal(got.tokens, want) {
 					t.Errorf("its neighbour: got %v (%v), want %v", got.tokens, got.err, want)
+				}
+				d := newFixture(t, drafting(4, func(c *Config, f *fixture) {
+					if ahead {
+						c.Device = f.ahead
+					}
+					f.drafter.loose, f.drafter.right = true, func() bool { return true }
+					f.drafter.texts = [][]int32{append([]int32{1, 2, 3}, got.tokens...)}
+				}))
+				if drafted := d.ask(t, q); !slices.Equal(drafted.tokens, got.tokens) || drafted.finish != got.finish || fmt.Sprint(drafted.err) != fmt.Sprint(got.err) {
+					t.Errorf("with drafts: got %v %v (%v), want %v %v (%v)", drafted.tokens, drafted.finish, drafted.err, got.tokens, got.finish, got.err)
 				}
 				if test.steps > 0 {
 					g := newFixture(t, func(c *Config, f *fixture) { c.Device = f.graphs })

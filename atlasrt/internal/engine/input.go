@@ -87,6 +87,7 @@ type batch struct {
 	chunks  []sched.Chunk
 	tasks   []*task // of the chunks
 	sampled []*task // of the draws
+	rows    []late  // of the draws; empty until the step is finished
 	block   int     // tokens of a cache block
 	pitch   int     // words from the tokens that the step before left for its chunks to the first drafts behind them, and so on
 }

@@ -72,8 +72,8 @@ func TestInputsAreFilledAndPadded(t *testing.T) {
 	}
 	c := running(t, 10, 7, 12)
 	p := sample.Params{Temperature: 0.5, TopP: 0.25, MinP: 0.125, TopK: 7, RepetitionPenalty: 2, Seed: 3<<32 | 4}
-	hot := &task{request: Request{Sampling: p}, edits: sample.NewEdits(p, []int32{8, 9}, nil, nil), guide: &guide{mask: []uint32{5, 1 << 31}, ready: true}}
-	cold := &task{request: Request{Sampling: sample.Greedy()}, guide: &guide{mask: []uint32{1, 1}}}
+	hot := &task{request: Request{Sampling: p}, edits: sample.NewEdits(p, []int32{8, 9}, nil, nil), guide: &guide{masks: [][]uint32{{5, 1 << 31}}, rows: 1, ready: true}}
+	cold := &task{request: Request{Sampling: sample.Greedy()}, guide: &guide{masks: [][]uint32{{1, 1}}, rows: 1}}
 	b := batch{
 		shape: shape{rows: 10, seqs: 5, outputs: 9, drawing: 3, samples: 6, maxBlocks: 3, edits: 2, masks: 1}, block: 4, pitch: 9,
 		chunks: []sched.Chunk{
@@ -82,6 +82,11 @@ func TestInputsAreFilledAndPadded(t *testing.T) {
 			{Sequence: c[2], Start: 2, Rows: 3, Outputs: 3, Follows: -1, Drafted: -1},
 		},
 		tasks: []*task{cold, hot, cold}, sampled: []*task{cold, cold, cold, hot, cold},
+	}
+	for i, t := range b.sampled {
+		if b.rows = append(b.rows, late{}); i == 3 {
+			b.rows[i] = late{t.edits.Now(), t.mask(0)}
+		}
 	}
 	slot := func(q *sched.Sequence, t int32) int32 { return q.Blocks()[t/4]*4 + t%4 }
 	table := func(q *sched.Sequence) []int32 { return append(slices.Clone(q.Blocks()), 0, 0, 0)[:3] }

@@ -222,8 +222,9 @@ func arrayBytes(a model.Array, kvType op.DType) int64 {
 
 // whole is the largest step.
 func (n Need) whole() shape {
+	edits := editsOf(n.Layout.Vocab, n.MaxContext)
 	return shape{rows: n.MaxBatchTokens, seqs: n.MaxSequences, outputs: n.outputs(), drawing: n.MaxSequences, samples: n.MaxSequences * n.draws(),
-		maxBlocks: divideUp(n.MaxContext, n.BlockSize), edits: n.MaxSequences * editsOf(n.Layout.Vocab, n.MaxContext),
+		maxBlocks: divideUp(n.MaxContext, n.BlockSize), edits: n.MaxSequences * (edits + (n.draws()-1)*min(edits, mostAhead)),
 		masks: n.MaxSequences * n.draws()}
 }
 
@@ -233,20 +234,20 @@ func (n Need) stepBytes() int64 {
 	return 4 * int64(wordsOf(in.early, s)+wordsOf(in.late, s)+n.draftWords()+n.resultWords())
 }
 
-// draftWords is what a step leaves for its drafter and for the next step, in front of what the host reads: see Drafting of package model.
+// draftWords is what a step leaves for its drafter, in front of what the host reads: see Drafting of package model.
 func (n Need) draftWords() int {
 	if n.draws() == 1 {
 		return 0
 	}
-	last, next, passes := 1, n.draws(), 3*(n.draws()-2)
-	return n.MaxSequences * (last + next + passes)
+	last, passes := 1, 3*(n.draws()-2)
+	return n.MaxSequences * (last + passes)
 }
 
-// resultWords is the most that the host reads of a step: the tokens that were drawn, behind their counts where there can be more than one of a
-// sequence.
+// resultWords is the most that the host reads of a step: the tokens that were drawn. Where there can be more than one of a sequence, their counts
+// lie in front of them, and in front of these the tokens of the next step's rows.
 func (n Need) resultWords() int {
 	if n.draws() > 1 {
-		return n.MaxSequences + n.MaxSequences*n.draws()
+		return n.MaxSequences * (n.draws() + 1 + n.draws())
 	}
 	return n.MaxSequences
 }

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"errors"
 	"time"
 
@@ -56,7 +57,7 @@ func (e *Engine) makeRoom(rows int) {
 
 // pack puts what a step gave into the outbox: nothing for a sequence that had ended before.
 func (e *Engine) pack(f *flight) {
-	drawn, other := 0, f.plan.Draws
+	drawn, other, number := 0, f.plan.Draws, 0
 	for i, c := range f.plan.Chunks {
 		t := f.tasks[i]
 		p := parcel{task: t, scored: other, scoredRows: scoredRows(c), scoredStart: c.Start}
@@ -74,11 +75,13 @@ func (e *Engine) pack(f *flight) {
 			p.scoredRows = 0
 		}
 		if t.guide != nil && c.Counted > 0 && finish == sched.Unfinished {
+			t.guide.drafts = e.runner.drafted(t.guide.drafts[:0], f.plan, number)
 			e.guide(t)
 		}
+		number += min(c.Draws, 1)
 		if finish == sched.Failed && !c.Surplus {
 			if t.guide != nil && errors.Is(err, sched.ErrNoToken) {
-				err = t.nothing()
+				err = cmp.Or(t.guide.beyond, t.nothing())
 			}
 			p.event, p.send, p.last = Event{Token: -1, Finish: FinishError, Err: err}, true, true
 			e.counts.end(t, e.ended)
@@ -131,7 +134,7 @@ func (t *task) next(at int, finish sched.Finish) Event {
 	if at+1 == t.request.MinTokens {
 		t.edits.LetGo()
 	}
-	t.sequence.Single = t.late()
+	t.sequence.Single = t.single()
 	return event
 }
 

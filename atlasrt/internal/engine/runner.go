@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -30,14 +29,15 @@ type runner struct {
 	inputs  inputs
 	words   []int32 // inputs of a step, staged for one copy
 	staging op.Ptr
-	logits  op.Ptr // f32 [MaxOutputs,Vocab]
-	next    op.Ptr // i32 [Draws,MaxSequences]: what the next step's tokens refer to; sampled where each chunk has one draw
-	counts  op.Ptr // i32 [MaxSequences], in front of sampled: how many draws of each chunk count; 0 where each has one
-	sampled op.Ptr // i32 [MaxSequences·Draws]
-	results []int32
+	logits  op.Ptr           // f32 [MaxOutputs,Vocab]
+	next    op.Ptr           // i32 [Draws,MaxSequences]: what the next step's tokens refer to; sampled where each chunk has one draw
+	counts  op.Ptr           // i32 [MaxSequences], behind next: how many draws of each chunk count; 0 where each has one
+	sampled op.Ptr           // i32 [MaxSequences·Draws], behind counts
+	results []int32          // of the step that was collected last: next, where each chunk may have several draws, and what lies behind it
 	boxes   []device.Mailbox // one for each step that may be in flight; none where the device does not overlap
 
 	step    launches        // the step that was launched last
+	ahead   lookahead       // of its draws
 	early   int             // words of its inputs that launch sends
 	forward func(op.Stream) // queues the forward pass
 	whole   func()          // queues what launch queues
@@ -122,7 +122,7 @@ func (r *runner) allocate() (err error) {
 	r.step.resolve = op.Resolve{Out: r.staging, In: r.staging, Sampled: r.next, Samples: int32(c.MaxSequences * c.Draws)}
 	r.step.advance = op.Advance{Counts: r.counts, Chunks: int32(c.MaxSequences), BlockSize: int32(c.BlockSize)}
 	r.drafts(memory[layers:])
-	r.step.results = op.Copy{In: cmp.Or(r.counts, r.sampled)}
+	r.step.results = op.Copy{In: r.next}
 	// The one place that decides whether steps overlap.
 	if d, ok := c.Device.(device.Overlapper); ok && !c.NoOverlap {
 		for range overlapping {
@@ -176,9 +176,10 @@ func (r *runner) finish() error {
 	if !l.late {
 		return nil
 	}
-	for _, t := range l.sampled {
-		l.edits += t.edits.Now().Len()
-		if t.mask() != nil {
+	l.know(r.results, &r.ahead)
+	for _, row := range l.rows {
+		l.edits += row.edits.Len()
+		if row.mask != nil {
 			l.masks++
 		}
 	}
@@ -193,16 +194,11 @@ func (r *runner) post() error {
 	if len(r.boxes) == 0 {
 		return nil
 	}
-	return r.boxes[r.step.box].Post(4 * (r.countWords() + len(r.step.sampled)))
+	return r.boxes[r.step.box].Post(4 * (r.headWords() + len(r.step.sampled)))
 }
 
-// countWords is how many words lie in front of a step's draws.
-func (r *runner) countWords() int {
-	if r.counts == 0 {
-		return 0
-	}
-	return r.config.MaxSequences
-}
+// headWords is how many words lie in front of a step's draws, from next on.
+func (r *runner) headWords() int { return int(r.sampled-r.next) / 4 }
 
 // write copies staged words behind what is queued.
 func (r *runner) write(from, to int) {
@@ -213,10 +209,10 @@ func (r *runner) write(from, to int) {
 
 // collect waits for a step that was launched, and returns what it gave, valid until the next collect.
 func (r *runner) collect(p *sched.Plan, number int) (results sched.Results, err error) {
-	head := r.countWords()
+	head := r.headWords()
 	words := r.results[:head+p.Draws]
 	if results.Tokens = words[head:]; head > 0 {
-		results.Counts = words[:p.Drawing]
+		results.Counts = words[head-r.config.MaxSequences:][:p.Drawing]
 	}
 	if len(r.boxes) > 0 {
 		came, err := r.boxes[number%len(r.boxes)].Wait()
@@ -267,10 +263,10 @@ func (r *runner) shape(p *sched.Plan, tasks []*task) shape {
 // prepare makes a step: its launches, and the inputs that are sent before them.
 func (r *runner) prepare(s shape, chunks []sched.Chunk, tasks []*task) {
 	l := &r.step
-	l.batch = batch{shape: s, chunks: chunks, tasks: tasks, sampled: l.sampled[:0], block: r.config.BlockSize, pitch: r.config.MaxSequences}
+	l.batch = batch{shape: s, chunks: chunks, tasks: tasks, sampled: l.sampled[:0], rows: l.rows[:0], block: r.config.BlockSize, pitch: r.config.MaxSequences}
 	for i := range chunks {
 		for range chunks[i].Draws {
-			l.sampled = append(l.sampled, tasks[i])
+			l.sampled, l.rows = append(l.sampled, tasks[i]), append(l.rows, late{})
 		}
 	}
 	l.forward.Rows, l.forward.Seqs, l.forward.Outputs, l.forward.MaxBlocks = int32(s.rows), int32(s.seqs), int32(s.outputs), int32(s.maxBlocks)
@@ -280,7 +276,7 @@ func (r *runner) prepare(s shape, chunks []sched.Chunk, tasks []*task) {
 		r.early = l.stage(r.inputs.late, r.words, r.staging, r.early)
 	}
 	l.resolve.Count, l.resolve.Rows = int32(r.early), int32(s.rows)
-	l.results.Bytes = 4 * int64(r.countWords()+s.samples)
+	l.results.Bytes = 4 * int64(r.headWords()+s.samples)
 	f, a := &l.forward, &l.advance
 	a.Positions, a.Slots, a.Lengths, a.Accepted, a.Starts, a.Tables = f.Positions, f.Slots, f.Lengths, f.Accepted, f.Starts, f.Tables
 	a.DrawPositions, a.Rows, a.Draws, a.Seqs, a.MaxBlocks = l.sample.Position, f.Rows, l.sample.Rows, f.Seqs, f.MaxBlocks

@@ -36,7 +36,7 @@ func newTask(r Request, draws int) *task {
 	}
 	t.guide = newGuide(&t.request)
 	t.edits = sample.NewEdits(r.Sampling, r.Prompt, hold, r.Close)
-	t.sequence.Single = t.late()
+	t.sequence.Single = t.single()
 	return t
 }
 
@@ -49,8 +49,12 @@ func (t *task) send(e Event) {
 }
 
 // late tells whether a step that draws of the task needs late inputs: tokens of the step in flight, and those that this one draws, may decide
-// what is edited or masked. They are made for one draw, so that such a step makes no more.
+// what is edited or masked.
 func (t *task) late() bool { return t.guide != nil || t.edits.Late(2*t.draws) }
+
+// single tells whether a step draws one token of the task at most, since the edits of several would be too many. Those of two steps may come
+// before they are made.
+func (t *task) single() bool { return t.edits != nil && t.edits.Len()+2*t.draws > mostAhead }
 
 // wantsLogits tells whether the host needs the logits of a chunk's outputs.
 func (t *task) wantsLogits(c sched.Chunk) bool {
