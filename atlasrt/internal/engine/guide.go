@@ -117,7 +117,7 @@ func (g *guide) stuck(token int32) error {
 }
 
 func (g *guide) panics(p any) error {
-	return &GrammarError{Tokens: g.generated, Reason: "the grammar panics", Err: fmt.Errorf("%v", p), Fault: true}
+	return &GrammarError{Tokens: g.generated + max(g.rows-1, 0), Reason: "the grammar panics", Err: fmt.Errorf("%v", p), Fault: true}
 }
 
 // findForced collects tokens that must come. A token that ends the request is the last.

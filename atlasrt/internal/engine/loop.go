@@ -53,7 +53,7 @@ func (e *Engine) step() bool {
 	if e.takeoff-e.landed > 1 {
 		before = e.land()
 	}
-	if err := e.finish(before); err != nil || e.runner.depth() == 1 {
+	if err := e.finish(before); err != nil || e.runner.flights() == 1 {
 		e.land()
 	}
 	return true

@@ -75,7 +75,7 @@ func (r *runner) captureAll() {
 	longest := divideUp(r.config.MaxContext, r.config.BlockSize)
 	for _, n := range r.sizes {
 		for blocks := bucketBlocks(1, longest); ; blocks = bucketBlocks(blocks+1, longest) {
-			for box := range r.depth() {
+			for box := range r.flights() {
 				for drafts := range r.config.Draws {
 					s := shape{maxBlocks: blocks, box: box, recording: r.recorder.decode, decode: true, drafts: drafts}
 					s.decodes(n, drafts+1)

@@ -72,8 +72,8 @@ func newRunner(c Config) (r *runner, err error) {
 	return r, nil
 }
 
-// depth is how many steps may be in flight.
-func (r *runner) depth() int { return max(len(r.boxes), 1) }
+// flights is how many steps may be in flight.
+func (r *runner) flights() int { return max(len(r.boxes), 1) }
 
 func (r *runner) allocate() (err error) {
 	c := r.config
@@ -155,7 +155,7 @@ func (r *runner) close() error {
 // tasks are those of the plan's chunks, number is how many steps were launched before. finish must follow.
 func (r *runner) launch(p *sched.Plan, tasks []*task, number int) error {
 	s := r.shape(p, tasks)
-	s.box = number % r.depth()
+	s.box = number % r.flights()
 	r.prepare(s, p.Chunks, tasks)
 	if len(r.boxes) == 0 {
 		r.write(0, r.early)
