@@ -6,12 +6,16 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/atlas-inference/atlas/atlasrt/bundle"
 	"github.com/atlas-inference/atlas/atlasrt/device/host"
 	"github.com/atlas-inference/atlas/atlasrt/internal/engine"
 	"github.com/atlas-inference/atlas/atlasrt/internal/sample"
+	"github.com/atlas-inference/atlas/atlasrt/internal/weights"
+	"github.com/atlas-inference/atlas/atlasrt/internal/weights/dummy"
 	"github.com/atlas-inference/atlas/atlasrt/model"
 	"github.com/atlas-inference/atlas/atlasrt/op"
 	"github.com/atlas-inference/atlas/atlasrt/op/oracle"
+	"github.com/atlas-inference/atlas/generated/ops"
 )
 
 // recall drafts what it was told that a text goes on with, but for every fifth token. It keeps nothing.
@@ -94,3 +98,49 @@ func TestDraftsOverModelsWithStates(t *testing.T) {
 		}
 	}
 }
+
+// What drafts take is what a plan with them has more than one without.
+func TestDraftShare(t *testing.T) {
+	config, err := weights.ParseConfig("config.json", []byte(`{"model_type": "llama", "hidden_size": 64, "num_hidden_layers": 1, "num_attention_heads": 2,
+		"num_key_value_heads": 1, "intermediate_size": 96, "vocab_size": 300, "max_position_embeddings": 128}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	unlaunched := &ops.Tap{Set: oracle.New(op.F32), Each: func(op.Stream, any) bool { return true }}
+	target := &Target{Device: host.New(1 << 30), Set: unlaunched, Bundle: &bundle.Bundle{Activations: op.F32}}
+	c, err := Dummy(target, config, dummy.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := Prepare(target, c, Sizes{MaxContext: 64, MaxSequences: 2, MaxBatchTokens: 32, KVType: op.F32, Memory: 1 << 28})
+	if err != nil {
+		t.Fatal(err)
+	}
+	plain, err := p.Plan()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if share, err := p.DraftShare(plain); err != nil || share != (engine.Memory{}) {
+		t.Errorf("without drafts: got %+v %v, want nothing", share, err)
+	}
+	p.Sizes.Drafts, p.drafter = 2, keeper{}
+	m, err := p.Plan()
+	if err != nil {
+		t.Fatal(err)
+	}
+	share, err := p.DraftShare(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if logits := int64(2 * 2 * 4 * p.Layout.Vocab); share.Logits != logits || share.Cache != int64(m.Tokens)*2*4*4*8 || share.Inputs <= 0 {
+		t.Errorf("got %+v, want %d for logits and %d tokens in the cache", share, logits, m.Tokens)
+	}
+	if share.Total != m.Total-plain.Total {
+		t.Errorf("drafts take %d of %d bytes, and without them there are %d", share.Total, m.Total, plain.Total)
+	}
+}
+
+// keeper is a drafter with keys and values of four heads of 8.
+type keeper struct{ recall }
+
+func (keeper) Memory() []model.Memory { return []model.Memory{model.KeysAndValues(4, 8)} }
