@@ -179,6 +179,9 @@ func (c *serveCommand) open(ctx context.Context, prepare func(context.Context) (
 			return nil, errors.Join(err, e.Close())
 		}
 	}
+	if m.Sizes.Drafts > 0 {
+		log.Info("tokens are guessed ahead", "drafts", m.Sizes.Drafts, "fixed", c.NumDrafts > 0)
+	}
 	config.Model.Generator, config.Model.Engine = text.Generator(e, m), e
 	go config.Model.Generator.Prepare() // so that no request waits for it
 	if text.Template != nil {
