@@ -269,6 +269,38 @@ func TestConfigRefusesDraws(t *testing.T) {
 	}
 }
 
+// Every depth of decode steps is recorded at the start: none, or as many drafts as are fixed, or all up to the most.
+func TestDepthsAreRecorded(t *testing.T) {
+	for _, test := range []struct {
+		fixed bool
+		want  uint64
+	}{{true, 2}, {false, 4}} {
+		f := newFixture(t, drafting(4, func(c *Config, f *fixture) {
+			c.Device, c.CaptureAtStart, c.FixedDrafts, c.MaxSequences, c.MaxContext = f.graphs, true, test.fixed, 1, 32
+		}))
+		if got := f.Stats().GraphCaptures; got != test.want {
+			t.Errorf("fixed %t: %d steps are recorded, want %d", test.fixed, got, test.want)
+		}
+	}
+}
+
+// A sequence whose edits would fill a step's inputs draws one token.
+func TestManyEditsDrawOneToken(t *testing.T) {
+	for _, test := range []struct {
+		tokens, draws int
+		want          bool
+	}{{100, 4, false}, {mostAhead - 8, 4, false}, {mostAhead - 7, 4, true}, {mostAhead + 1, 2, true}} {
+		r := greedy(make([]int32, test.tokens), 10)
+		for i := range r.Prompt {
+			r.Prompt[i] = int32(i)
+		}
+		r.Sampling.RepetitionPenalty = 1.1
+		if got := newTask(r, test.draws).sequence.Single; got != test.want {
+			t.Errorf("%d edits in steps of %d draws: alone %t, want %t", test.tokens, test.draws, got, test.want)
+		}
+	}
+}
+
 // There is room for the logits of every draw, whatever a config says of others.
 func TestThereAreLogitsForEveryDraw(t *testing.T) {
 	f := newFixture(t, drafting(2, func(c *Config, _ *fixture) { c.MaxOutputs = 1 }))
