@@ -11,8 +11,8 @@ import (
 // it gives e(d) = 1 + a(1) + a(1)·a(2) + … tokens of each sequence in the time t(d), which depends on how many sequences there are.
 //
 // Times and probabilities change, so that now and then a few steps in a row have another depth than the best. Such a trial costs the time that
-// the best depth would not have taken for the same tokens. Trials may cost trialShare of all time, but for those of depths whose time nobody can
-// guess, of which there are a few in all.
+// the best depth would not have taken for the same tokens. So does a step between two depths, which is not replayed. Both may cost trialShare of
+// all time, but for trials of depths whose time nobody can guess, of which there are a few in all.
 type depth struct {
 	most   int                    // drafts
 	drafts [MaxDrafts]probability // by draft: of being right if those before it are
@@ -23,6 +23,7 @@ type depth struct {
 	left   int     // steps of a trial that are still to begin
 	rest   int     // the step before which no trial begins whose time can be guessed
 	credit float64 // seconds that trials may cost
+	change float64 // seconds that a step between two depths cost, of late
 }
 
 // MaxDrafts is the most drafts of one sequence in a step.
@@ -39,10 +40,10 @@ const (
 // probability is a mean of hits, in which old ones count less and less.
 type probability struct{ hits, tries float64 }
 
-const memory = 512 // tries that count
+const recent = 512 // tries that count: enough for a hundredth or two
 
 func (p *probability) add(hit bool) {
-	const kept = 1 - 1.0/memory
+	const kept = 1 - 1.0/recent
 	p.hits, p.tries = p.hits*kept, p.tries*kept+1
 	if hit {
 		p.hits++
@@ -125,12 +126,26 @@ func (d *depth) begin() (trial bool) {
 func (d *depth) took(sequences, depth int, trial bool, seconds float64) {
 	t := d.of(sequences)
 	t.depths[depth].add(seconds, d.step)
-	best := t.depths[max(t.best, 0)].median
-	d.credit += trialShare * seconds
-	if trial && t.best >= 0 && best > 0 {
-		d.credit -= max(seconds-best*d.tokens(depth)/d.tokens(t.best), 0)
+	lost := 0.0
+	if trial {
+		lost = d.lost(t, depth, seconds)
 	}
-	d.credit = min(d.credit, trialSaved*max(best, seconds))
+	d.credit = min(d.credit+trialShare*seconds-lost, trialSaved*seconds)
+}
+
+// changed takes in that a step of so many sequences and drafts, which made fewer or more, took so many seconds.
+func (d *depth) changed(sequences, drafts int, seconds float64) {
+	lost := d.lost(d.of(sequences), drafts, seconds)
+	d.credit += trialShare*seconds - lost
+	d.change += (lost - d.change) / 4
+}
+
+// lost is by how much longer a step with so many drafts took than the best depth would have for the same tokens.
+func (d *depth) lost(t *depthTimes, drafts int, seconds float64) float64 {
+	if t.best < 0 || t.depths[t.best].count == 0 {
+		return 0
+	}
+	return max(seconds-t.depths[t.best].median*d.tokens(drafts)/d.tokens(t.best), 0)
 }
 
 // of is the times of so many sequences.
@@ -191,7 +206,7 @@ func (d *depth) due(sequences int, t *depthTimes, best int) (depth int, ok bool)
 		return 0, false
 	}
 	cost := d.seconds(sequences, t, oldest) - t.depths[best].median*d.tokens(oldest)/d.tokens(best)
-	return oldest, d.credit >= max(cost, 0)*trialSteps
+	return oldest, d.credit >= max(cost, 0)*trialSteps+2*d.change
 }
 
 // seconds is how long a step of a depth takes; 0: nobody knows. What was not measured is guessed from a number of sequences nearby where it was,

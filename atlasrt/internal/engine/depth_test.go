@@ -10,6 +10,7 @@ import (
 type curve struct {
 	seconds func(sequences, depth int) float64
 	right   []float64 // by draft
+	change  float64   // by how many seconds a step between two depths takes longer
 }
 
 // best is the most tokens per second that one depth gives, and the depth.
@@ -61,10 +62,13 @@ func (c curve) run(d *depth, r *rand.Rand, sequences func() int, steps int) (tok
 			if r.IntN(50) == 0 {
 				took *= 1 + 3*r.Float64() // something else ran
 			}
-			seconds += took
 			if f.drafts == f.draws-1 {
 				d.took(f.sequences, f.drafts, f.trial, took)
+			} else {
+				took += c.change
+				d.changed(f.sequences, f.draws-1, took)
 			}
+			seconds += took
 		}
 		flying = &s
 	}
@@ -84,13 +88,13 @@ func TestDepthIsNearTheBest(t *testing.T) {
 		name  string
 		curve curve
 	}{
-		{"rows are free, drafts are right", curve{linear(4e-3, 1e-5, 2e-4), []float64{.95, .9, .9}}},
-		{"rows are free, drafts are often wrong", curve{linear(4e-3, 1e-5, 4e-4), []float64{.6, .4, .3}}},
-		{"drafts are never right", curve{linear(4e-3, 1e-5, 2e-4), []float64{0, 0, 0}}},
-		{"drafts are dear", curve{linear(1e-3, 1e-5, 8e-4), []float64{.7, .6, .5}}},
-		{"rows are dear", curve{linear(1e-4, 1e-3, 1e-5), []float64{.8, .7, .6}}},
-		{"rows are dear for many sequences", curve{linear(2e-3, 1e-4, 1e-4), []float64{.85, .8, .7}}},
-		{"the third draft is never right", curve{linear(4e-3, 1e-5, 1e-4), []float64{.9, .9, 0}}},
+		{"rows are free, drafts are right", curve{linear(4e-3, 1e-5, 2e-4), []float64{.95, .9, .9}, 2e-3}},
+		{"rows are free, drafts are often wrong", curve{linear(4e-3, 1e-5, 4e-4), []float64{.6, .4, .3}, 2e-3}},
+		{"drafts are never right", curve{linear(4e-3, 1e-5, 2e-4), []float64{0, 0, 0}, 2e-3}},
+		{"drafts are dear", curve{linear(1e-3, 1e-5, 8e-4), []float64{.7, .6, .5}, 1e-3}},
+		{"rows are dear", curve{linear(1e-4, 1e-3, 1e-5), []float64{.8, .7, .6}, 1e-3}},
+		{"rows are dear for many sequences", curve{linear(2e-3, 1e-4, 1e-4), []float64{.85, .8, .7}, 1e-3}},
+		{"the third draft is never right", curve{linear(4e-3, 1e-5, 1e-4), []float64{.9, .9, 0}, 4e-3}},
 	}
 	const most = 3
 	for _, test := range cases {
@@ -112,7 +116,7 @@ func TestDepthIsNearTheBest(t *testing.T) {
 // What changes is found out: how often drafts are right, and how many sequences there are.
 func TestDepthFollows(t *testing.T) {
 	d, r := newDepth(3), rand.New(rand.NewPCG(2, 3))
-	good := curve{linear(4e-3, 1e-5, 3e-4), []float64{.9, .9, .8}}
+	good := curve{linear(4e-3, 1e-5, 3e-4), []float64{.9, .9, .8}, 1e-3}
 	bad := good
 	bad.right = []float64{.02, 0, 0}
 	one := func() int { return 1 }
@@ -123,7 +127,7 @@ func TestDepthFollows(t *testing.T) {
 			t.Errorf("time %d: %.1f tokens per second, with the best depth %d %.1f; depths were chosen %v times", i, tokens/seconds, depth, best, depths)
 		}
 	}
-	dear := curve{linear(2e-3, 2e-4, 1e-4), []float64{.8, .7, .6}}
+	dear := curve{linear(2e-3, 2e-4, 1e-4), []float64{.8, .7, .6}, 5e-4}
 	d = newDepth(3)
 	dear.run(d, r, func() int { return 1 + r.IntN(80) }, 20_000)
 	for _, sequences := range []int{1, 2, 5, 17, 40, 80} {

@@ -86,11 +86,14 @@ func (e *Engine) learn(f *flight, counts []int32, took time.Duration) {
 		n += min(c.Draws, 1)
 		tokens += c.Counted
 	}
-	// Of a step between two depths the time says little.
-	if e.depth == nil || !p.Decode() || f.waited || f.recorded || p.Most != p.Drafts+1 {
+	if e.depth == nil || !p.Decode() || f.waited || f.recorded {
 		return
 	}
 	seconds := took.Seconds()
+	if p.Most != p.Drafts+1 {
+		e.depth.changed(len(p.Chunks), p.Most-1, seconds)
+		return
+	}
 	e.depth.took(len(p.Chunks), p.Drafts, f.trial, seconds)
 	if p.Drafts > 0 {
 		e.counts.saved.Add(int64(1e9 * e.depth.saved(len(p.Chunks), tokens, seconds)))
