@@ -63,14 +63,6 @@ func New(limits Limits, c *cache.Cache) *Scheduler {
 	return &Scheduler{limits: limits, cache: c, drafts: limits.Draws - 1, stuckAt: -1}
 }
 
-// Draft sets how many drafts the plans to come make behind each chunk that draws: from 0 to Limits.Draws-1, which it is at first.
-func (s *Scheduler) Draft(drafts int) {
-	if drafts < 0 || drafts >= s.limits.Draws {
-		panic("BUG: drafts that no step has room for")
-	}
-	s.drafts = drafts
-}
-
 // Add queues sequences, all of them or none; their Tokens are prompts. It returns *TooLong where one can never fit, *QueueFull where too
 // much waits, and another error for a sequence without tokens.
 func (s *Scheduler) Add(sequences ...*Sequence) error {
@@ -159,12 +151,6 @@ func (s *Scheduler) Next() *Plan {
 		s.cache.Begin()
 	}
 	return s.plan
-}
-
-// drafts tells whether the step behind that of chunk c, which has left, may have drafts of its sequence.
-func drafts(c Chunk) bool {
-	q := c.Sequence
-	return c.Draws > 0 && !q.Single && q.MaxTokens-q.generated() > 1
 }
 
 // flying tells whether a plan is not done yet.
@@ -265,15 +251,6 @@ func (s *Scheduler) extend() bool {
 		}
 	}
 	return true
-}
-
-// draws is how many tokens a step draws of q, whose last token alone is to be computed. There are drafts behind it if the step before drew of
-// q as well, and made some. No draw is made that would be more than MaxTokens.
-func (s *Scheduler) draws(q *Sequence) int {
-	if q.Single || q.drew == 0 || q.drew != s.planned {
-		return 1
-	}
-	return min(s.made+1, q.MaxTokens-q.generated())
 }
 
 // prefill plans chunks of the running sequences that have several tokens to compute. Their blocks are reserved.
