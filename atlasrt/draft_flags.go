@@ -17,7 +17,7 @@ const mostDrafts = 3
 // draftFlags say how a model that has a drafting head guesses tokens ahead. None of them changes a token.
 type draftFlags struct {
 	Speculative bool `help:"Guess tokens ahead with the drafting head that some checkpoints have (MTP), and compute the guesses together: answers stay what they are and come faster."`
-	NumDrafts   int  `help:"Tokens that are guessed ahead with --speculative; 0: as many of up to 3 as pay off, by what is measured meanwhile." enum:"0,1,2,3" default:"0"`
+	NumDrafts   int  `help:"Tokens that are guessed ahead with --speculative: 1, 2 or 3; 0: as many of these, or none, as pay off by what is measured meanwhile." enum:"0,1,2,3" default:"0"`
 }
 
 // drafts is how many there are of a sequence in a step at most.
