@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -17,15 +18,16 @@ import (
 
 // benchCommand measures an engine with prompts of random tokens.
 type benchCommand struct {
-	loadFlags
+	speculativeFlags
 	engineFlags
 	profileFlags
-	Prompt      []int `help:"Tokens of prompts that are timed; as many as the context holds, if that is less. 0: none." default:"8192"`
-	Context     int   `help:"Tokens that each sequence has before decode is timed." default:"1024"`
-	Decode      int   `help:"Tokens that each sequence generates while decode is timed." default:"64"`
-	Concurrency []int `help:"Sequences at a time." default:"1,4,16,64"`
-	Repeat      int   `help:"Runs of each measurement, after one that is not counted; the median, the least and the most are shown." default:"3"`
-	JSON        bool  `help:"Print JSON."`
+	Prompt      []int   `help:"Tokens of prompts that are timed; as many as the context holds, if that is less. 0: none." default:"8192"`
+	Context     int     `help:"Tokens that each sequence has before decode is timed." default:"1024"`
+	Decode      int     `help:"Tokens that each sequence generates while decode is timed." default:"64"`
+	Concurrency []int   `help:"Sequences at a time." default:"1,4,16,64"`
+	Acceptance  float32 `name:"force-acceptance" help:"With --speculative: each guess is right with this probability, whatever it is, from 0 to 1: so the speed can be measured that drafts of such quality would give. 0: as they are." placeholder:"P"`
+	Repeat      int     `help:"Runs of each measurement, after one that is not counted; the median, the least and the most are shown." default:"3"`
+	JSON        bool    `help:"Print JSON."`
 }
 
 // benchReport is what JSON holds.
@@ -54,11 +56,16 @@ type measurement struct {
 	Time      spread  `json:"milliseconds"`                     // of the prompt, or of a decode step
 	Host      float64 `json:"host_microseconds,omitempty"`      // mean of the engine's own work between decode steps
 	HostHalf  float64 `json:"host_half_microseconds,omitempty"` // half of the steps take less
+	Drafts    float64 `json:"drafts,omitempty"`                 // of a sequence in a step with drafts
+	Right     float64 `json:"drafts_right,omitempty"`           // of these, in a step
 	Note      string  `json:"note,omitempty"`                   // why it was not measured
 }
 
 // Run implements the command.
 func (c *benchCommand) Run() error {
+	if err := c.check(); err != nil {
+		return err
+	}
 	if c.Profile {
 		return c.profile()
 	}
@@ -129,10 +136,29 @@ func (c *benchCommand) Run() error {
 	return report.print(os.Stdout)
 }
 
+// set fills in what the flags say of an engine.
+func (c *benchCommand) set(o instance.EngineOptions) instance.EngineOptions {
+	return c.engineFlags.set(c.draftFlags.set(o))
+}
+
+// check refuses what cannot be measured.
+func (c *benchCommand) check() error {
+	switch {
+	case !(c.Acceptance >= 0 && c.Acceptance <= 1):
+		return fmt.Errorf("--force-acceptance %g is no probability (set it from 0 to 1)", c.Acceptance)
+	case c.Acceptance > 0 && !c.Speculative:
+		return errors.New("--force-acceptance is for guesses, and none are made (add --speculative, or leave it out)")
+	case c.Profile && c.Speculative:
+		return errors.New("--profile looks at steps that draw one token of each sequence (leave --speculative out)")
+	}
+	return nil
+}
+
 // options let as many requests wait as are sent at once.
 func (c *benchCommand) options() instance.EngineOptions {
 	most := slices.Max(append(c.Concurrency, 1))
 	return c.set(instance.EngineOptions{
+		ForceDrafts:      c.Acceptance,
 		MaxWaiting:       max(most, engine.DefaultWaiting),
 		MaxWaitingTokens: max(most*c.Context, engine.DefaultWaitingTokens),
 		Log:              slog.New(slog.NewTextHandler(os.Stderr, nil)),
@@ -188,7 +214,11 @@ func (c *benchCommand) decode(b *bencher, n, context int, sizes instance.Sizes) 
 		milliseconds = append(milliseconds, float64(n)*1e3/rate)
 	}
 	row.Time, row.Rate = spreadOf(milliseconds), spreadOf(rates)
-	host := b.engine.Stats().Host.Since(before.Host)
+	after := b.engine.Stats()
+	if times := float64(after.Drafting - before.Drafting); times > 0 {
+		row.Drafts, row.Right = float64(after.Drafted-before.Drafted)/times, float64(after.Accepted-before.Accepted)/times
+	}
+	host := after.Host.Since(before.Host)
 	if steps := host.Count(); steps > 0 {
 		row.Host, row.HostHalf = host.Sum/float64(steps)*1e6, host.Quantile(0.5)*1e6
 	}
@@ -212,7 +242,12 @@ func (r *benchReport) print(w io.Writer) error {
 	if err := start.Print(w); err != nil {
 		return err
 	}
-	t := table.New("measured", "\tsequences", "\ttok/s", "\tleast", "\tmost", "\tms", "\tleast", "\tmost", "\thost µs/step", "\thalf under")
+	columns := []string{"measured", "\tsequences", "\ttok/s", "\tleast", "\tmost", "\tms", "\tleast", "\tmost", "\thost µs/step", "\thalf under"}
+	drafts := slices.ContainsFunc(r.Measurements, func(m measurement) bool { return m.Drafts > 0 })
+	if drafts {
+		columns = append(columns, "\tdrafts", "\tright")
+	}
+	t := table.New(columns...)
 	var notes []string
 	for _, m := range r.Measurements {
 		cells := []string{m.What, fmt.Sprint(m.Sequences)}
@@ -231,7 +266,10 @@ func (r *benchReport) print(w io.Writer) error {
 		if m.Host > 0 {
 			host = []string{fmt.Sprintf("%.1f", m.Host), fmt.Sprintf("%.0f", m.HostHalf)}
 		}
-		t.Row(append(cells, host...)...)
+		if cells = append(cells, host...); drafts {
+			cells = append(cells, fmt.Sprintf("%.2f", m.Drafts), fmt.Sprintf("%.2f", m.Right))
+		}
+		t.Row(cells...)
 	}
 	if err := t.Print(w); err != nil {
 		return err

@@ -54,7 +54,7 @@ func TestBenchReport(t *testing.T) {
 		Checkpoint: "tiny", Hardware: "abacus", Threads: 2, Level: 2, GraphMode: "auto", BatchTokens: 512,
 		Start: []stage{{"load weights", 1.25}, {"start the engine", 0.5}},
 		Measurements: []measurement{
-			{What: "decode of 64 after 1024", Sequences: 4, Rate: spread{400, 390, 410}, Time: spread{10, 9.75, 10.25}, Host: 12, HostHalf: 10},
+			{What: "decode of 64 after 1024", Sequences: 4, Rate: spread{400, 390, 410}, Time: spread{10, 9.75, 10.25}, Host: 12, HostHalf: 10, Drafts: 2.75, Right: 1.83},
 			{What: "decode of 64 after 1024", Sequences: 64, Note: "at most 10 fit"},
 		},
 	}
@@ -62,7 +62,7 @@ func TestBenchReport(t *testing.T) {
 	if err := r.print(&text); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"tiny on abacus, 2 threads, -O2", "1.750", "400.0", "9.75", "12.0", "at most 10 fit"} {
+	for _, want := range []string{"tiny on abacus, 2 threads, -O2", "1.750", "400.0", "9.75", "12.0", "2.75", "1.83", "at most 10 fit"} {
 		if !strings.Contains(text.String(), want) {
 			t.Errorf("the table lacks %q:\n%s", want, text.String())
 		}

@@ -35,7 +35,7 @@ func (c *evalCommand) Run() error {
 	if err != nil {
 		return err
 	}
-	m, err := c.load(context.Background(), slog.Default())
+	m, err := c.load(context.Background(), slog.Default(), noDrafts)
 	if err != nil {
 		return err
 	}
@@ -106,7 +106,7 @@ func (c *evalCommand) windows(tokens []int32, visit func(window []int32) error) 
 func (c *evalCommand) exactly() (*engine.Direct, error) {
 	flags := c.loadFlags
 	flags.Exact, flags.RecordShapes = true, ""
-	m, err := flags.load(context.Background(), slog.New(slog.DiscardHandler)) // what there is to say has been said
+	m, err := flags.load(context.Background(), slog.New(slog.DiscardHandler), noDrafts) // what there is to say has been said
 	if err != nil {
 		return nil, err
 	}

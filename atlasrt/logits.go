@@ -34,7 +34,7 @@ func (c *logitsCommand) Run() error {
 	if len(tokens) == 0 || c.Greedy < 0 || c.Chunk < 0 {
 		return fmt.Errorf("give at least one token, and no negative --greedy or --chunk")
 	}
-	m, err := c.load(context.Background(), slog.Default())
+	m, err := c.load(context.Background(), slog.Default(), noDrafts)
 	if err != nil {
 		return err
 	}

@@ -6,12 +6,13 @@ import (
 	"fmt"
 	"os"
 
+	"github.com/atlas-inference/atlas/atlasrt/internal/engine"
 	"github.com/atlas-inference/atlas/internal/table"
 )
 
 // planCommand answers "does it fit" before anything is loaded.
 type planCommand struct {
-	loadFlags
+	speculativeFlags
 	JSON bool `help:"Print JSON."`
 }
 
@@ -33,13 +34,25 @@ func (c *planCommand) Run() error {
 		return json.NewEncoder(os.Stdout).Encode(m)
 	}
 	fmt.Printf("%s on %s\n", p.Checkpoint, p.Target.Bundle.Hardware)
-	t := table.New("memory", "\tbytes", "\t")
-	for _, row := range []struct {
-		what  string
-		bytes int64
-	}{{"weights", m.Weights}, {"activations", m.Activations}, {"scratch", m.Scratch}, {"inputs", m.Inputs}, {"logits", m.Logits}, {"cache", m.Cache},
-		{"states", m.States}, {"total", m.Total}, {"limit", m.Limit}} {
-		t.Row(row.what, fmt.Sprint(row.bytes), formatBytes(row.bytes))
+	share, err := p.DraftShare(m)
+	if err != nil {
+		return err
+	}
+	columns, drafted := []string{"memory", "\tbytes", "\t"}, p.Sizes.Drafts > 0
+	if drafted {
+		columns = append(columns, "\tfor drafts")
+	}
+	t := table.New(columns...)
+	lines := func(m engine.Memory) []int64 {
+		return []int64{m.Weights, m.Activations, m.Scratch, m.Inputs, m.Logits, m.Cache, m.States, m.Total, m.Limit}
+	}
+	names, all, drafts := []string{"weights", "activations", "scratch", "inputs", "logits", "cache", "states", "total", "limit"}, lines(m), lines(share)
+	for i, name := range names {
+		row := []string{name, fmt.Sprint(all[i]), formatBytes(all[i])}
+		if drafted && name != "limit" {
+			row = append(row, formatBytes(drafts[i]))
+		}
+		t.Row(row...)
 	}
 	if err := t.Print(os.Stdout); err != nil {
 		return err
@@ -47,6 +60,9 @@ func (c *planCommand) Run() error {
 	fmt.Printf("limit: %s\n", p.Bound)
 	fmt.Printf("cache: %d blocks of %d tokens (%s each) hold %d tokens: %d sequences of %d tokens at a time, %d at most\n",
 		m.Blocks, p.Sizes.BlockSize, formatBytes(m.BlockBytes), m.Tokens, m.Tokens/p.Sizes.MaxContext, p.Sizes.MaxContext, p.Sizes.MaxSequences)
+	if drafted {
+		fmt.Printf("drafts: up to %d of a sequence in a step\n", p.Sizes.Drafts)
+	}
 	if m.Slots > 0 {
 		fmt.Printf("states: %d slots (%s each), one for each sequence that runs\n", m.Slots, formatBytes(m.SlotBytes))
 	}

@@ -26,7 +26,7 @@ import (
 
 // runCommand chats in the terminal.
 type runCommand struct {
-	loadFlags
+	speculativeFlags
 	answerFlags
 	Prompt      string   `arg:"" optional:"" help:"Ask this and stop, with what a file or a pipe gives as standard input after it; without it, talk."`
 	System      string   `help:"System message."`
@@ -64,7 +64,7 @@ func (c *runCommand) Run() error {
 	if err != nil {
 		return err
 	}
-	e, err := m.Start(instance.EngineOptions{})
+	e, err := m.Start(c.draftFlags.set(instance.EngineOptions{}))
 	if err != nil {
 		return err
 	}

@@ -26,7 +26,7 @@ import (
 
 // serveCommand serves one model over HTTP.
 type serveCommand struct {
-	loadFlags
+	speculativeFlags
 	engineFlags
 	answerFlags
 	Host        string        `help:"Address to listen on; anything but a loopback address should have a key." default:"127.0.0.1"`
@@ -162,7 +162,8 @@ func (c *serveCommand) open(ctx context.Context, prepare func(context.Context) (
 		return nil, err
 	}
 	logAnswers(log, text)
-	e, err := m.Start(c.set(instance.EngineOptions{MaxWaiting: c.MaxQueue, MaxWaitingTokens: c.QueueTokens, NoPrefixSharing: c.NoSharing, CacheTokens: c.CacheTokens, Log: log}))
+	options := instance.EngineOptions{MaxWaiting: c.MaxQueue, MaxWaitingTokens: c.QueueTokens, NoPrefixSharing: c.NoSharing, CacheTokens: c.CacheTokens, Log: log}
+	e, err := m.Start(c.engineFlags.set(c.draftFlags.set(options)))
 	if err != nil {
 		return nil, err
 	}
@@ -177,6 +178,9 @@ func (c *serveCommand) open(ctx context.Context, prepare func(context.Context) (
 		if err := m.Target.FollowKernels(ctx, c.Kernels, e, log); err != nil {
 			return nil, errors.Join(err, e.Close())
 		}
+	}
+	if m.Sizes.Drafts > 0 {
+		log.Info("tokens are guessed ahead", "drafts", m.Sizes.Drafts, "fixed", c.NumDrafts > 0)
 	}
 	config.Model.Generator, config.Model.Engine = text.Generator(e, m), e
 	go config.Model.Generator.Prepare() // so that no request waits for it

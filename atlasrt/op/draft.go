@@ -6,8 +6,9 @@ type Drafting interface {
 	DraftRows(Stream, DraftRows)
 }
 
-// Accept finds out how many draws of each chunk count. Chunk n has draws Starts[n] to Starts[n+1]-1, in the order of their rows; draw d was
-// made from row Index[d], and the rows of all but the first are drafts. A draw counts if all drafts before it were drawn:
+// Accept finds out how many draws of each chunk count. There are Chunks chunks with Samples draws of a step whose rows have Tokens. Chunk n has
+// draws Starts[n] to Starts[n+1]-1, in the order of their rows; draw d was made from row Index[d], and the rows of all but the first are drafts. A
+// draw counts if all drafts before it were drawn:
 //
 //	Counts[n] = c, the least from 1 on for which draw Starts[n]+c-1 is the last one or not the draft behind it
 //	Next[n]   = that draw, behind which the sequence goes on
@@ -41,15 +42,15 @@ type Accept struct {
 // AcceptSeed is the seed of the chances by which Accept is forced.
 const AcceptSeed = 0x61636365707400
 
-// DraftRows makes the inputs of passes over one row of each chunk that draws, one pass behind the other: pass i has the rows i+1 tokens behind
-// those of Last. Sequence s has rows Starts[s] to Starts[s+1]-1 of a pass, which is one or none; row n is that of chunk n. With
-// p = StepPositions[Last[n]]+i+1:
+// DraftRows makes the inputs of Passes passes over one row of each of Chunks chunks that draw, one pass behind the other: pass i has the rows i+1
+// tokens behind those of Last. Of Seqs sequences s has rows Starts[s] to Starts[s+1]-1 of a pass, which is one or none; row n is that of chunk n.
+// With p = StepPositions[Last[n]]+i+1:
 //
 //	Positions[i,n] = p
 //	Slots[i,n]     = Tables[s,p/BlockSize]·BlockSize + p%BlockSize where p < Room[s], else -1
 //	Lengths[i,s]   = min(p+1, Room[s])
 //
-// Room is how many tokens the blocks of a sequence hold. Rows of padding, whose Last is negative, have position 0, slot -1 and length 0; so has
+// Room is how many tokens the blocks of a sequence hold, of which its row of Tables has MaxBlocks. Rows of padding, whose Last is negative, have position 0, slot -1 and length 0; so has
 // a sequence without a row its length.
 type DraftRows struct {
 	Positions     Ptr   `atlas:"out i32 [Passes:Pitch,Chunks]"`

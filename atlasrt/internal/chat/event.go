@@ -73,4 +73,6 @@ type Usage struct {
 	Cached    int // those of the prompts that a cache held
 	Output    int // tokens that were generated
 	Reasoning int // those of them that are thoughts
+	Drafted   int // drafts of tokens that were computed, where a model drafts
+	Accepted  int // those of them that were right
 }

@@ -17,8 +17,9 @@ type answer struct {
 	controls    map[int32]string // control tokens that the parser gets
 	events      []chat.Event     // of the last token
 
-	started bool // a token came
-	echoed  bool // of the first choice of a prompt: its EventPrompt was given
+	started bool          // a token came
+	drafts  engine.Drafts // so far
+	echoed  bool          // of the first choice of a prompt: its EventPrompt was given
 	over    bool
 }
 

@@ -104,6 +104,9 @@ func (s *Stream) advance(e engine.Event) error {
 	if !a.started && e.Request%s.options.Choices == 0 {
 		s.usage.Cached += e.Cached
 	}
+	s.usage.Drafted += e.Drafts.Computed - a.drafts.Computed
+	s.usage.Accepted += e.Drafts.Right - a.drafts.Right
+	a.drafts = e.Drafts
 	if a.started = true; !s.begun {
 		s.begun = true
 		s.events = append(s.events, chat.Event{Kind: chat.EventStart, Choice: e.Request, Usage: chat.Usage{Prompt: s.usage.Prompt, Cached: e.Cached}})

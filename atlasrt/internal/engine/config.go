@@ -29,8 +29,10 @@ type Config struct {
 	MaxWaiting       int // requests that wait; DefaultWaiting
 	MaxWaitingTokens int // prompt tokens that wait; DefaultWaitingTokens
 
-	Draws   int     // tokens that a step may draw of one request: the next one, and one behind each draft; 1
-	Drafter Drafter // makes the drafts; nil where Draws is 1
+	Draws       int           // tokens that a step may draw of one request: the next one, and one behind each draft; 1
+	Drafter     model.Drafter // makes the drafts; nil where Draws is 1
+	FixedDrafts bool          // every step makes Draws-1 drafts, and not as many as pay off
+	ForceDrafts float32       // for measurements: drafts are right with this probability, whatever they are; see op.Accept. 0: where they are drawn
 
 	ChunkTokens     int  // most prompt tokens of one request in a step; as many as fit
 	NoPrefixSharing bool // never takes a prompt from the cache
@@ -47,6 +49,7 @@ type Config struct {
 // Set is what an engine launches besides its model.
 type Set interface {
 	op.Sampler
+	op.Drafting
 	Copy(op.Stream, op.Copy)
 }
 
@@ -91,6 +94,9 @@ func (c Config) complete() (Config, error) {
 	if (c.Draws > 1) != (c.Drafter != nil) {
 		return c, fmt.Errorf("engine: %d draws, and a drafter is given: %t (a drafter is for more than one draw)", c.Draws, c.Drafter != nil)
 	}
+	if !(c.ForceDrafts >= 0 && c.ForceDrafts <= 1) {
+		return c, fmt.Errorf("engine: drafts are right with a probability of %g (must be from 0 to 1)", c.ForceDrafts)
+	}
 	if c.Draws-1 > int(layout.Drafts) {
 		return c, fmt.Errorf("engine: %d draws, and the model is made for %d drafts of a sequence (make it for one less than the draws)", c.Draws, layout.Drafts)
 	}
@@ -110,8 +116,12 @@ func (c Config) complete() (Config, error) {
 
 // need is the sizes of a config, without memory.
 func need(c Config, layout model.Layout) Need {
-	return Need{Layout: layout, KVType: c.KVType, BlockSize: c.BlockSize,
+	n := Need{Layout: layout, KVType: c.KVType, BlockSize: c.BlockSize,
 		MaxContext: c.MaxContext, MaxSequences: c.MaxSequences, MaxBatchTokens: c.MaxBatchTokens, MaxOutputs: c.MaxOutputs, Draws: c.Draws}
+	if c.Drafter != nil {
+		n.Drafter = c.Drafter.Memory()
+	}
+	return n
 }
 
 // cacheSizes are those of the cache: as many slots of state as sequences run, where the model keeps any.

@@ -15,7 +15,8 @@ import (
 // the engine alone.
 type still struct {
 	device.Stream
-	next op.Ptr
+	next    op.Ptr
+	counted []int32 // where counts are read to, if there are any: one draw counts of each chunk
 }
 
 func (s *still) Alloc(bytes int64) (op.Ptr, error) {
@@ -29,23 +30,31 @@ func (s *still) Load([]byte) (device.Module, error)                  { return ni
 func (s *still) Memory() (int64, int64)                              { return 0, 0 }
 func (s *still) Close() error                                        { return nil }
 func (s *still) Write(op.Ptr, []byte)                                {}
-func (s *still) Read(to []byte, _ op.Ptr)                            { clear(to) }
+func (s *still) Read(to []byte, _ op.Ptr)                            { clear(to); pad(s.counted, 1) }
 func (s *still) Sync() error                                         { return nil }
 func (s *still) Sample(op.Stream, op.Sample)                         {}
 func (s *still) Resolve(op.Stream, op.Resolve)                       {}
 func (s *still) Advance(op.Stream, op.Advance)                       {}
+func (s *still) Accept(op.Stream, op.Accept)                         {}
+func (s *still) DraftRows(op.Stream, op.DraftRows)                   {}
 func (s *still) Copy(op.Stream, op.Copy)                             {}
 func (s *still) Send([]byte)                                         {}
 func (s *still) Inputs() op.Ptr                                      { return 0 }
 func (s *still) Results() op.Ptr                                     { return 0 }
 func (s *still) Post(int) error                                      { return nil }
-func (s *still) Wait() ([]byte, error)                               { return nil, nil }
+func (s *still) Wait() ([]byte, error)                               { pad(s.counted, 1); return nil, nil }
 func (s *still) Forward(op.Stream, *model.Inputs)                    {}
 func (s *still) Replay(device.Stream)                                {}
 func (s *still) Capture(device.Stream, func()) (device.Graph, error) { return s, nil }
 func (s *still) Layout() model.Layout {
-	return model.Layout{Vocab: 150_000, MaxContext: 40_960}
+	return model.Layout{Vocab: 150_000, MaxContext: 40_960, Drafts: 2}
 }
+
+// stillDrafter drafts nothing.
+type stillDrafter struct{}
+
+func (stillDrafter) Memory() []model.Memory           { return nil }
+func (stillDrafter) Draft(op.Stream, *model.Drafting) {}
 
 type stillDevice struct{ *still }
 
@@ -66,13 +75,21 @@ func (endless) Mask(to []uint32) error {
 	return nil
 }
 
-// decoding is an engine whose sequences have all begun to generate; step runs one step and takes its events.
-func decoding(t testing.TB, sequences int, graphs GraphMode, overlap bool, penalty float32, grammar Grammar) (e *Engine, step func()) {
+// decoding is an engine whose sequences have all begun to generate; step runs one step and takes its events. Where there are drafts, one draw of a
+// step counts.
+func decoding(t testing.TB, sequences, drafts int, graphs GraphMode, overlap bool, penalty float32, grammar Grammar) (e *Engine, step func()) {
 	t.Helper()
 	s := &still{}
-	e, err := build(Config{Device: stillDevice{s}, Set: s, Model: s, KVType: op.BF16, Blocks: 200_000, Graphs: graphs, NoOverlap: !overlap})
+	c := Config{Device: stillDevice{s}, Set: s, Model: s, KVType: op.BF16, Blocks: 200_000, Graphs: graphs, NoOverlap: !overlap, Draws: 1 + drafts}
+	if drafts > 0 {
+		c.Drafter = stillDrafter{}
+	}
+	e, err := build(c)
 	if err != nil {
 		t.Fatal(err)
+	}
+	if drafts > 0 {
+		s.counted = e.runner.results[e.runner.headWords()-e.runner.config.MaxSequences:][:e.runner.config.MaxSequences]
 	}
 	var inboxes []*Inbox
 	for i := range sequences {
@@ -110,12 +127,13 @@ func TestDecodeAllocatesNothing(t *testing.T) {
 		for _, graphs := range []GraphMode{GraphsNone, GraphsFull, GraphsPiecewise} {
 			for _, overlap := range []bool{false, true} {
 				for _, asks := range []struct {
+					drafts  int
 					penalty float32
 					grammar Grammar
 					steps   int
-				}{{0, nil, 1000}, {1, nil, 1000}, {0, endless{}, 100}} {
+				}{{0, 0, nil, 1000}, {0, 1, nil, 1000}, {0, 0, endless{}, 100}, {2, 0, nil, 1000}, {2, 1, nil, 1000}, {2, 0, endless{}, 100}} {
 					t.Run(fmt.Sprintf("%d sequences, graphs %s, overlap %v, %+v", sequences, graphs, overlap, asks), func(t *testing.T) {
-						_, step := decoding(t, sequences, graphs, overlap, asks.penalty, asks.grammar)
+						_, step := decoding(t, sequences, asks.drafts, graphs, overlap, asks.penalty, asks.grammar)
 						if got := testing.AllocsPerRun(asks.steps, step); got != 0 {
 							t.Errorf("allocations per step: got %v, want 0", got)
 						}
@@ -131,7 +149,7 @@ func BenchmarkDecode(b *testing.B) {
 	for _, sequences := range []int{1, 8, 64} {
 		for _, overlap := range []bool{false, true} {
 			b.Run(fmt.Sprintf("%d, overlap %v", sequences, overlap), func(b *testing.B) {
-				e, step := decoding(b, sequences, GraphsFullDecodeOnly, overlap, 0, nil)
+				e, step := decoding(b, sequences, 0, GraphsFullDecodeOnly, overlap, 0, nil)
 				seconds, steps := 0.0, uint64(0)
 				count := func() {
 					s := e.Stats()
@@ -141,7 +159,7 @@ func BenchmarkDecode(b *testing.B) {
 					if e.scheduler.Running() < sequences { // they are at their end
 						b.StopTimer()
 						count()
-						e, step = decoding(b, sequences, GraphsFullDecodeOnly, overlap, 0, nil)
+						e, step = decoding(b, sequences, 0, GraphsFullDecodeOnly, overlap, 0, nil)
 						b.StartTimer()
 					}
 					step()

@@ -47,6 +47,7 @@ type Engine struct {
 	held    []*task       // no step computes them until their masks are made
 	timer   *time.Timer   // of what is waited for
 	workers *workers
+	depth   *depth // of drafts; nil where it is fixed
 	counts  counters
 	broken  atomic.Pointer[error]
 	lost    chan struct{} // closed when broken is set first
@@ -78,6 +79,9 @@ func build(config Config) (*Engine, error) {
 		e.cache.LimitGrowth((config.CacheTokens + config.BlockSize - 1) / config.BlockSize)
 	}
 	e.scheduler = sched.New(config.limits(), e.cache)
+	if config.Draws > 1 && !config.FixedDrafts {
+		e.depth = newDepth(config.Draws - 1)
+	}
 	e.changed = sync.NewCond(&e.mutex)
 	e.workers = newWorkers(r.layout.Vocab, e.wake, &e.counts)
 	r.waiting = e.deliver

@@ -29,6 +29,7 @@ type answer struct {
 	logProbs []sample.TokenLogProb
 	prompt   []sample.TokenLogProb
 	cached   int
+	drafts   Drafts
 	finish   Finish
 	err      error
 }
@@ -46,6 +47,9 @@ func read(events *Inbox) (a answer) {
 		}
 		a.cached += e.Cached
 		a.finish, a.err = e.Finish, e.Err
+		if e.Token >= 0 {
+			a.drafts = e.Drafts
+		}
 	}
 	return a
 }

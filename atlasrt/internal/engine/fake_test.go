@@ -23,7 +23,6 @@ type fakeModel struct {
 	device *tapeDevice
 	poison int32 // a prompt that begins with this token gives logits that are not numbers; 0 is none
 	read   [][]int32
-	counts map[[2]int]int // how often so many draws, and so many of them counted
 }
 
 const fakeVocab = 40
@@ -257,10 +256,11 @@ var (
 // fixture is an engine on the fake model.
 type fixture struct {
 	*Engine
-	model  *fakeModel
-	device *tapeDevice
-	graphs *graphDevice
-	ahead  *aheadDevice
+	model   *fakeModel
+	drafter *fakeDrafter // nil: nothing is drafted
+	device  *tapeDevice
+	graphs  *graphDevice
+	ahead   *aheadDevice
 }
 
 func newFixture(t *testing.T, change func(*Config, *fixture)) *fixture {

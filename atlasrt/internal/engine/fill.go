@@ -10,21 +10,21 @@ import (
 // Rows and sequences of a bucket that a plan does not use compute a token that is written nowhere, belongs to no sequence
 // and gives no logits. That is what the padding of each array says.
 
-// fillTokens writes references where a token is still being drawn, and for drafts: see op.Resolve. The step before leaves the tokens of a
-// sequence's next chunk behind one another: the last one that counts, and then drafts.
+// fillTokens writes references where a token is still being drawn, and for drafts: see op.Resolve. The step before leaves the last token that
+// counts of each chunk, then the first draft behind each, and so on.
 func fillTokens(to []int32, b *batch) {
 	row := 0
 	for i := range b.chunks {
 		c := &b.chunks[i]
 		drafts := row + c.Rows - c.Drafts()
 		if c.Follows >= 0 {
-			to[row] = int32(-1 - c.Follows*b.draws)
+			to[row] = int32(-1 - c.Follows)
 		} else {
 			copy(to[row:drafts], c.Sequence.Tokens[c.Start:])
 		}
 		row += c.Rows
 		for r := drafts; r < row; r++ {
-			to[r] = int32(-1 - c.Drafted*b.draws - (r - drafts + 1))
+			to[r] = int32(-1 - (r-drafts+1)*b.pitch - c.Drafted)
 		}
 	}
 	clear(to[row:])
@@ -173,6 +173,41 @@ func fillDrawStarts(to []int32, b *batch) {
 	pad(to[n:], int32(drawn))
 }
 
+// fillBehind writes the token behind each row that nothing is drawn from; the others are known on the device alone.
+func fillBehind(to []int32, b *batch) {
+	row := 0
+	for i := range b.chunks {
+		c := &b.chunks[i]
+		known := c.Rows - c.Draws
+		if known > 0 {
+			copy(to[row:], c.Sequence.Tokens[c.Start+1:c.Start+1+known])
+		}
+		clear(to[row+known : row+c.Rows])
+		row += c.Rows
+	}
+	clear(to[row:])
+}
+
+// fillDraftStarts writes where the rows of drafting passes begin that sequences have: one where a token is drawn. Padding has those that are
+// left.
+func fillDraftStarts(to []int32, b *batch) {
+	n := 0
+	for i := range to {
+		to[i] = int32(n)
+		if i >= len(b.chunks) && n < b.drawing || i < len(b.chunks) && b.chunks[i].Draws > 0 {
+			n++
+		}
+	}
+}
+
+// fillRoom writes how many tokens the blocks in a sequence's table hold.
+func fillRoom(to []int32, b *batch) {
+	for i := range b.chunks {
+		to[i] = int32(min(len(b.chunks[i].Sequence.Blocks()), b.maxBlocks) * b.block)
+	}
+	clear(to[len(b.chunks):])
+}
+
 func fillFollows(to []int32, b *batch) {
 	for i := range b.chunks {
 		to[i] = int32(b.chunks[i].Follows)
@@ -196,16 +231,16 @@ func fillAccepted(to []int32, b *batch) {
 
 func fillEditStarts(to []int32, b *batch) {
 	edit := 0
-	for i, t := range b.sampled {
+	for i, row := range b.rows {
 		to[i] = int32(edit)
-		edit += t.edits.Now().Len()
+		edit += row.edits.Len()
 	}
-	pad(to[len(b.sampled):], int32(edit))
+	pad(to[len(b.rows):], int32(edit))
 }
 
 func fillEditTokens(to []int32, b *batch) {
-	for _, t := range b.sampled {
-		to = to[copy(to, t.edits.Now().Token):]
+	for _, row := range b.rows {
+		to = to[copy(to, row.edits.Token):]
 	}
 }
 
@@ -213,8 +248,8 @@ func fillEditTokens(to []int32, b *batch) {
 func fillEdits(values func(sample.Entries) []float32) func(to []int32, b *batch) {
 	return func(to []int32, b *batch) {
 		edit := 0
-		for _, t := range b.sampled {
-			for _, v := range values(t.edits.Now()) {
+		for _, row := range b.rows {
+			for _, v := range values(row.edits) {
 				to[edit] = float(v)
 				edit++
 			}
@@ -225,18 +260,18 @@ func fillEdits(values func(sample.Entries) []float32) func(to []int32, b *batch)
 // fillMaskRows numbers the rows that have a mask.
 func fillMaskRows(to []int32, b *batch) {
 	mask := int32(0)
-	for i, t := range b.sampled {
-		if to[i] = -1; t.mask() != nil {
+	for i, row := range b.rows {
+		if to[i] = -1; row.mask != nil {
 			to[i] = mask
 			mask++
 		}
 	}
-	pad(to[len(b.sampled):], -1)
+	pad(to[len(b.rows):], -1)
 }
 
 func fillMasks(to []int32, b *batch) {
-	for _, t := range b.sampled {
-		to = to[copy(to, signed(t.mask())):]
+	for _, row := range b.rows {
+		to = to[copy(to, signed(row.mask)):]
 	}
 }
 

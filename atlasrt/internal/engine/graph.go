@@ -67,16 +67,16 @@ const (
 // graphKey is every size that the kernels of a recorded step were launched with, and its mailbox; of one in pieces only
 // rows and outputs.
 type graphKey struct {
-	recording                                             Recording
-	rows, seqs, outputs, drawing, samples, maxBlocks, box int
-	late                                                  bool // it ends before sampling, which reads late inputs
+	recording                                                     Recording
+	rows, seqs, outputs, drawing, samples, drafts, maxBlocks, box int
+	late                                                          bool // it ends before sampling, which reads late inputs
 }
 
 func (s shape) key() graphKey {
 	if s.recording == Piecewise {
 		return graphKey{recording: Piecewise, rows: s.rows, outputs: s.outputs}
 	}
-	return graphKey{Full, s.rows, s.seqs, s.outputs, s.drawing, s.samples, s.maxBlocks, s.box, s.late}
+	return graphKey{Full, s.rows, s.seqs, s.outputs, s.drawing, s.samples, s.drafts, s.maxBlocks, s.box, s.late}
 }
 
 // recorder keeps recorded steps.

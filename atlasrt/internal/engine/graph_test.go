@@ -72,6 +72,21 @@ func TestConfigRefusesGraphs(t *testing.T) {
 	}
 }
 
+// A step is replayed only where all its sizes repeat.
+func TestKeysTellSizesApart(t *testing.T) {
+	step := shape{rows: 8, seqs: 4, outputs: 8, drawing: 4, samples: 8, drafts: 1, maxBlocks: 8, recording: Full}
+	changes := []func(*shape){
+		func(s *shape) { s.rows++ }, func(s *shape) { s.seqs++ }, func(s *shape) { s.outputs++ }, func(s *shape) { s.drawing++ }, func(s *shape) { s.samples++ },
+		func(s *shape) { s.drafts++ }, func(s *shape) { s.maxBlocks++ }, func(s *shape) { s.box++ }, func(s *shape) { s.late = true },
+	}
+	for i, change := range changes {
+		other := step
+		if change(&other); other.key() == step.key() {
+			t.Errorf("change %d: %+v is replayed as %+v", i, other, step)
+		}
+	}
+}
+
 // Every decode step finds its size recorded, from the first one on.
 func TestCaptureAtStart(t *testing.T) {
 	for _, mode := range []GraphMode{GraphsFull, GraphsPiecewise} {

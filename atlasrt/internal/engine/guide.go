@@ -10,8 +10,7 @@ import (
 // guide holds a task to its grammar. After each token a job goes over it and finds out what may come next: a few tokens that must come, or the
 // mask of those that may. While it runs, the guide is the job's; before and behind, the loop's.
 //
-// A task with a guide draws one token a step. Where steps draw several, a mask for each draft is wanted: match.State.Tree makes those of all
-// drafts at once, but the drafts are known to the device alone.
+// Where a step draws several tokens there is a mask for each: the drafts between them come to the host with the tokens of the step that made them.
 type guide struct {
 	grammar Grammar  // behind all tokens but those of news
 	ends    []int32  // that end the request
@@ -22,18 +21,21 @@ type guide struct {
 	generated int     // tokens in all
 	force     bool    // tokens that must come are wanted, up to most
 	most      int
-	early     int // tokens that must still come before the end
+	early     int     // tokens that must still come before the end
+	drafts    []int32 // of the tokens behind
 
 	// What it finds.
-	forced []int32 // tokens that must come; where there are any there is no mask
-	mask   []uint32
+	forced []int32    // tokens that must come; where there are any there is no mask
+	masks  [][]uint32 // of the next token, and behind drafts
+	rows   int        // of masks, those that were found
 	err    error
+	beyond error // why nothing may be drawn behind the last of the drafts that have a mask; nil: something may
 
 	made chan struct{} // receives when a job has ended
 
 	// The loop's own.
 	running bool // a job was begun and its end was not received
-	ready   bool // the mask is that of the next token
+	ready   bool // the first mask is that of the next token
 	held    bool // the draw was given up until the mask is there
 	late    bool // it was given up the last time: nobody waits for it
 }
@@ -48,17 +50,18 @@ func newGuide(r *Request, allowed []uint32) *guide {
 	return &guide{grammar: r.Grammar, ends: r.End, allowed: allowed, made: make(chan struct{}, 1)}
 }
 
-// job goes over the news. The mask has so many words.
+// job goes over the news. A mask has so many words.
 func (g *guide) job(words int) {
 	defer func() {
 		if p := recover(); p != nil {
-			g.err = &GrammarError{Tokens: g.generated, Reason: "the grammar panics", Err: fmt.Errorf("%v", p), Fault: true}
+			g.err = g.panics(p)
 		}
 	}()
+	g.rows, g.beyond = 0, nil
 	for _, token := range g.news {
 		next, ok := g.grammar.Next(token)
 		if !ok {
-			g.err = g.fails(fmt.Sprintf("token %d was drawn, and the grammar cannot go on behind it: that takes more work than is allowed (ask for a simpler one), or is a fault of the server", token), nil)
+			g.err = g.stuck(token)
 			return
 		}
 		g.grammar = next
@@ -67,10 +70,55 @@ func (g *guide) job(words int) {
 	if g.force && g.findForced() {
 		return
 	}
-	if g.mask == nil {
-		g.mask = make([]uint32, words)
+	if g.err = g.findMask(g.grammar, g.room(words)); g.err == nil {
+		g.follow(words)
 	}
-	g.err = g.findMask()
+}
+
+// follow makes the masks behind drafts, as far as they may come. Where the grammar fails behind one that may, nothing can be drawn there: the
+// request fails as it would have, if the draft is right.
+func (g *guide) follow(words int) {
+	defer func() {
+		if p := recover(); p != nil {
+			g.beyond = g.panics(p)
+			clear(g.masks[g.rows-1])
+		}
+	}()
+	at := g.grammar
+	for _, draft := range g.drafts {
+		if draft < 0 || int(draft) >= 32*words || g.masks[g.rows-1][draft/32]>>(draft%32)&1 == 0 || slices.Contains(g.ends, draft) {
+			return
+		}
+		mask := g.room(words)
+		next, ok := at.Next(draft)
+		if !ok {
+			g.beyond = g.stuck(draft)
+			return
+		}
+		if at, g.beyond = next, g.findMask(next, mask); g.beyond != nil {
+			return
+		}
+	}
+}
+
+// room makes the next mask, which allows nothing.
+func (g *guide) room(words int) []uint32 {
+	if g.rows == len(g.masks) {
+		g.masks = append(g.masks, make([]uint32, words))
+	}
+	mask := g.masks[g.rows]
+	clear(mask)
+	g.rows++
+	return mask
+}
+
+// stuck says that the grammar cannot go on behind a token that it allowed.
+func (g *guide) stuck(token int32) error {
+	return g.fails(fmt.Sprintf("token %d was drawn, and the grammar cannot go on behind it: that takes more work than is allowed (ask for a simpler one), or is a fault of the server", token), nil)
+}
+
+func (g *guide) panics(p any) error {
+	return &GrammarError{Tokens: g.generated + max(g.rows-1, 0), Reason: "the grammar panics", Err: fmt.Errorf("%v", p), Fault: true}
 }
 
 // findForced collects tokens that must come. A token that ends the request is the last.
@@ -95,38 +143,43 @@ func (g *guide) findForced() bool {
 	return len(g.forced) > 0
 }
 
-// findMask makes the mask of the next token.
-func (g *guide) findMask() error {
-	clear(g.mask)
-	if err := g.grammar.Mask(g.mask); err != nil {
+// findMask makes the newest mask, which allows nothing yet, at a place of the grammar. Where that fails it still allows nothing.
+func (g *guide) findMask(at Grammar, mask []uint32) (err error) {
+	early := max(g.early-(g.rows-1), 0)
+	defer func() {
+		if err != nil {
+			clear(mask)
+		}
+	}()
+	if err := at.Mask(mask); err != nil {
 		return g.fails("the grammar gives up (ask for a simpler one)", err)
 	}
-	done, mayEnd := g.grammar.Done(), false
+	done, mayEnd := at.Done(), false
 	for _, end := range g.ends {
 		word, bit := end/32, uint32(1)<<(end%32)
 		ends := done
-		if !ends && g.mask[word]&bit != 0 {
-			next, ok := g.grammar.Next(end)
+		if !ends && mask[word]&bit != 0 {
+			next, ok := at.Next(end)
 			ends = ok && next.Done()
 		}
-		g.mask[word] &^= bit
-		if ends && g.early == 0 {
-			g.mask[word] |= bit
+		mask[word] &^= bit
+		if ends && early == 0 {
+			mask[word] |= bit
 		}
 		mayEnd = mayEnd || ends
 	}
 	some := func(word uint32) bool { return word != 0 }
-	fits := slices.ContainsFunc(g.mask, some)
+	fits := slices.ContainsFunc(mask, some)
 	for i, word := range g.allowed {
-		g.mask[i] &= word
+		mask[i] &= word
 	}
 	switch {
-	case slices.ContainsFunc(g.mask, some):
+	case slices.ContainsFunc(mask, some):
 		return nil
 	case fits:
 		return g.fails("the grammar goes on with tokens that are not allowed (allow more; the tokens that end an answer count, too)", nil)
 	case mayEnd:
-		return g.fails(fmt.Sprintf("the grammar allows nothing but the end, and min_tokens asks for %d tokens more (ask for fewer)", g.early), nil)
+		return g.fails(fmt.Sprintf("the grammar allows nothing but the end, and min_tokens asks for %d tokens more (ask for fewer)", early), nil)
 	case done:
 		return g.fails("the text of the grammar is complete, and no token may end the answer (let the end tokens of the model end it)", nil)
 	}
@@ -134,7 +187,7 @@ func (g *guide) findMask() error {
 }
 
 func (g *guide) fails(reason string, err error) error {
-	return &GrammarError{Tokens: g.generated, Reason: reason, Err: err}
+	return &GrammarError{Tokens: g.generated + max(g.rows-1, 0), Reason: reason, Err: err}
 }
 
 // poll tells whether the last job has ended.

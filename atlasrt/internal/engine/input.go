@@ -77,7 +77,10 @@ func stepInputs(layout model.Layout, draws int) inputs {
 			input{"follows", sequences, fillFollows, func(l *launches) *op.Ptr { return &l.advance.Follows }},
 			input{"drafts", sequences, fillDrafts, func(l *launches) *op.Ptr { return &l.forward.Drafts }},
 			input{"accepted", sequences, fillAccepted, func(l *launches) *op.Ptr { return &l.forward.Accepted }},
-			input{"draw_starts", func(s *shape) int { return s.drawing + 1 }, fillDrawStarts, func(l *launches) *op.Ptr { return &l.drafting.Starts }})
+			input{"draw_starts", func(s *shape) int { return s.drawing + 1 }, fillDrawStarts, func(l *launches) *op.Ptr { return &l.accept.Starts }},
+			input{"behind", rows, fillBehind, func(l *launches) *op.Ptr { return &l.drafting.Behind }},
+			input{"draft_starts", func(s *shape) int { return s.seqs + 1 }, fillDraftStarts, func(l *launches) *op.Ptr { return &l.drafting.Starts }},
+			input{"room", sequences, fillRoom, func(l *launches) *op.Ptr { return &l.passes.Room }})
 	}
 	return in
 }
@@ -88,8 +91,9 @@ type batch struct {
 	chunks  []sched.Chunk
 	tasks   []*task // of the chunks
 	sampled []*task // of the draws
+	rows    []late  // of the draws; empty until the step is finished
 	block   int     // tokens of a cache block
-	draws   int     // of one sequence at most
+	pitch   int     // words from the tokens that the step before left for its chunks to the first drafts behind them, and so on
 }
 
 // launches is what a step queues: its arrays are filled for the batch, and the structs point at them.
@@ -99,7 +103,9 @@ type launches struct {
 	advance  op.Advance // moves sequences by what the step before counted
 	forward  model.Inputs
 	sample   op.Sample
-	drafting Drafting
+	accept   op.Accept
+	passes   op.DraftRows
+	drafting model.Drafting
 	results  op.Copy // puts tokens, and their counts, into the mailbox
 }
 

@@ -72,10 +72,10 @@ func TestInputsAreFilledAndPadded(t *testing.T) {
 	}
 	c := running(t, 10, 7, 12)
 	p := sample.Params{Temperature: 0.5, TopP: 0.25, MinP: 0.125, TopNSigma: 1.5, MinEntropy: 2.5, XTCProbability: 0.75, XTCThreshold: 0.375, TopK: 7, RepetitionPenalty: 2, Seed: 3<<32 | 4}
-	hot := &task{request: Request{Sampling: p}, edits: sample.NewEdits(p, fakeVocab, []int32{8, 9}, nil, nil), guide: &guide{mask: []uint32{5, 1 << 31}, ready: true}}
-	cold := &task{request: Request{Sampling: sample.Greedy()}, guide: &guide{mask: []uint32{1, 1}}}
+	hot := &task{request: Request{Sampling: p}, edits: sample.NewEdits(p, fakeVocab, []int32{8, 9}, nil, nil), guide: &guide{masks: [][]uint32{{5, 1 << 31}}, rows: 1, ready: true}}
+	cold := &task{request: Request{Sampling: sample.Greedy()}, guide: &guide{masks: [][]uint32{{1, 1}}, rows: 1}}
 	b := batch{
-		shape: shape{rows: 10, seqs: 5, outputs: 9, drawing: 3, samples: 6, maxBlocks: 3, edits: 2, masks: 1}, block: 4, draws: 3,
+		shape: shape{rows: 10, seqs: 5, outputs: 9, drawing: 3, samples: 6, maxBlocks: 3, edits: 2, masks: 1}, block: 4, pitch: 9,
 		chunks: []sched.Chunk{
 			{Sequence: c[0], Start: 7, Rows: 3, Outputs: 3, Draws: 3, Follows: -1, Drafted: 1, Accepted: 1},
 			{Sequence: c[1], Start: 5, Rows: 2, Outputs: 2, Draws: 2, Follows: 2, Drafted: 2},
@@ -83,10 +83,15 @@ func TestInputsAreFilledAndPadded(t *testing.T) {
 		},
 		tasks: []*task{cold, hot, cold}, sampled: []*task{cold, cold, cold, hot, cold},
 	}
+	for i, t := range b.sampled {
+		if b.rows = append(b.rows, late{}); i == 3 {
+			b.rows[i] = late{t.edits.Now(), t.mask(0)}
+		}
+	}
 	slot := func(q *sched.Sequence, t int32) int32 { return q.Blocks()[t/4]*4 + t%4 }
 	table := func(q *sched.Sequence) []int32 { return append(slices.Clone(q.Blocks()), 0, 0, 0)[:3] }
 	want := map[string][]int32{
-		"tokens":      {c[0].Tokens[7], -1 - 4, -1 - 5, -1 - 6, -1 - 7, c[2].Tokens[2], c[2].Tokens[3], c[2].Tokens[4], 0, 0},
+		"tokens":      {c[0].Tokens[7], -1 - 10, -1 - 19, -1 - 2, -1 - 11, c[2].Tokens[2], c[2].Tokens[3], c[2].Tokens[4], 0, 0},
 		"positions":   {7, 8, 9, 5, 6, 2, 3, 4, 0, 0},
 		"slots":       {slot(c[0], 7), slot(c[0], 8), slot(c[0], 9), slot(c[1], 5), slot(c[1], 6), slot(c[2], 2), slot(c[2], 3), slot(c[2], 4), -1, -1},
 		"index":       {0, 1, 2, 3, 4, 5, 6, 7, -1},
@@ -100,19 +105,22 @@ func TestInputsAreFilledAndPadded(t *testing.T) {
 		"min_p":       words(0, 0, 0, 0.125, 0, 0),
 		"top_n_sigma": words(0, 0, 0, 1.5, 0, 0), "min_entropy": words(0, 0, 0, 2.5, 0, 0),
 		"xtc_probability": words(0, 0, 0, 0.75, 0, 0), "xtc_threshold": words(0.1, 0.1, 0.1, 0.375, 0.1, 0),
-		"top_k":       {0, 0, 0, 7, 0, 0},
-		"position":    {8, 9, 10, 6, 7, 0},
-		"follows":     {-1, 2, -1, -1, -1},
-		"drafts":      {2, 1, 0, 0, 0},
-		"accepted":    {1, 0, 0, 0, 0},
-		"draw_starts": {0, 3, 5, 5},
-		"edit_starts": {0, 0, 0, 0, 2, 2, 2},
-		"edit_token":  {8, 9},
-		"edit_bias":   words(0, 0),
-		"edit_factor": words(2, 2),
-		"edit_offset": words(0, 0),
-		"mask_row":    {-1, -1, -1, 0, -1, -1},
-		"mask":        {5, math.MinInt32},
+		"top_k":        {0, 0, 0, 7, 0, 0},
+		"position":     {8, 9, 10, 6, 7, 0},
+		"follows":      {-1, 2, -1, -1, -1},
+		"drafts":       {2, 1, 0, 0, 0},
+		"accepted":     {1, 0, 0, 0, 0},
+		"draw_starts":  {0, 3, 5, 5},
+		"behind":       {0, 0, 0, 0, 0, c[2].Tokens[3], c[2].Tokens[4], c[2].Tokens[5], 0, 0},
+		"draft_starts": {0, 1, 2, 2, 3, 3},
+		"room":         {12, 8, 12, 0, 0},
+		"edit_starts":  {0, 0, 0, 0, 2, 2, 2},
+		"edit_token":   {8, 9},
+		"edit_bias":    words(0, 0),
+		"edit_factor":  words(2, 2),
+		"edit_offset":  words(0, 0),
+		"mask_row":     {-1, -1, -1, 0, -1, -1},
+		"mask":         {5, math.MinInt32},
 	}
 	for _, a := range stepInputs(hybrid, 3).all() {
 		got := make([]int32, a.words(&b.shape))

@@ -31,6 +31,8 @@ type flight struct {
 	tasks    []*task // of its chunks
 	err      error   // why it was not queued, or not whole
 	waited   bool    // for masks
+	recorded bool    // when it was launched
+	trial    bool    // of another depth than the best
 	launched time.Time
 }
 
@@ -51,7 +53,7 @@ func (e *Engine) step() bool {
 	if e.takeoff-e.landed > 1 {
 		before = e.land()
 	}
-	if err := e.finish(before); err != nil || e.runner.depth() == 1 {
+	if err := e.finish(before); err != nil || e.runner.flights() == 1 {
 		e.land()
 	}
 	return true
@@ -71,7 +73,7 @@ func (e *Engine) next() *sched.Plan {
 			e.doBetween()
 		}
 		e.release()
-		if plan := e.scheduler.Next(); len(plan.Chunks) > 0 {
+		if plan := e.plan(); len(plan.Chunks) > 0 {
 			e.beat.Store(int64(time.Since(e.started)))
 			return plan
 		}
@@ -96,12 +98,13 @@ func (e *Engine) next() *sched.Plan {
 // launch begins a planned step.
 func (e *Engine) launch(plan *sched.Plan) {
 	f := &e.flights[e.takeoff%overlapping]
-	f.plan, f.launched, f.waited = plan, time.Now(), false
+	f.plan, f.launched, f.waited, f.trial = plan, time.Now(), false, e.depth != nil && e.depth.begin()
 	e.board(f)
-	recorded := e.runner.recorder.captures.Load()
+	captures := e.runner.recorder.captures.Load()
 	f.err = e.queue(f)
+	f.recorded = e.runner.recorder.captures.Load() > captures
 	e.takeoff++
-	if !e.read.IsZero() && plan.Decode() && e.runner.recorder.captures.Load() == recorded {
+	if !e.read.IsZero() && plan.Decode() && !f.recorded {
 		e.counts.host.add(time.Since(e.read))
 	}
 }
@@ -170,6 +173,9 @@ func (e *Engine) land() error {
 	results.Err = err
 	e.scheduler.Done(f.plan, results)
 	e.mutex.Unlock()
+	if err == nil {
+		e.learn(f, results.Counts, took)
+	}
 	e.pack(f)
 	return err
 }

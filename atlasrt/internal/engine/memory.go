@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"sort"
 	"strings"
 
@@ -14,15 +15,16 @@ import (
 
 // Need is what memory is planned for.
 type Need struct {
-	Layout                                     model.Layout // of the model
-	WeightBytes, ActivationBytes, ScratchBytes int64        // of the model; scratch is that of one launch
-	MemoryBytes                                int64        // that may be used in all
-	FreeBytes                                  int64        // on the device; 0 where that does not matter
-	KVType                                     op.DType     // element type of the cache
-	BlockSize                                  int          // tokens
-	MaxContext, MaxSequences, MaxBatchTokens   int          // as in Config
-	MaxOutputs                                 int          // rows of a step whose logits are kept; 0 is MaxSequences·Draws
-	Draws                                      int          // as in Config; 0 is 1
+	Layout                                     model.Layout   // of the model
+	WeightBytes, ActivationBytes, ScratchBytes int64          // of the model; scratch is that of one launch
+	MemoryBytes                                int64          // that may be used in all
+	FreeBytes                                  int64          // on the device; 0 where that does not matter
+	KVType                                     op.DType       // element type of the cache
+	BlockSize                                  int            // tokens
+	MaxContext, MaxSequences, MaxBatchTokens   int            // as in Config
+	MaxOutputs                                 int            // rows of a step whose logits are kept; 0 is MaxSequences·Draws
+	Draws                                      int            // as in Config; 0 is 1
+	Drafter                                    []model.Memory // of the drafter, beside the layout's
 }
 
 // Memory is where memory goes, in bytes, to the last one that the engine asks for.
@@ -74,7 +76,7 @@ func (n Need) check() error {
 	}{
 		{"--block-size", n.BlockSize, 1 << 12, ""},
 		{"--max-context", n.MaxContext, int(min(n.Layout.MaxContext, most)), ""},
-		{"the number of draws", n.draws(), 1 << 6, ""},
+		{"the number of draws", n.draws(), MaxDrafts + 1, ""},
 		{"--max-sequences", n.MaxSequences, min(n.MaxBatchTokens/max(n.draws(), 1), 1<<16), ", or raise --max-batch-tokens"},
 		{"--max-batch-tokens", n.MaxBatchTokens, 1 << 20, ""},
 		{"the number of logit rows", n.outputs(), n.MaxBatchTokens, ""},
@@ -87,7 +89,10 @@ func (n Need) check() error {
 	if n.Layout.Vocab < 1 || n.Layout.Vocab > most {
 		return fmt.Errorf("a vocabulary of %d tokens (must be 1 … %d)", n.Layout.Vocab, most)
 	}
-	for i, memory := range n.Layout.Memory {
+	if keeps(n.Drafter, model.PerSequence) && !n.Layout.Keeps(model.PerSequence) {
+		return errors.New("the drafter keeps states of sequences, for which the model has no slots")
+	}
+	for i, memory := range n.memory() {
 		if memory.Kind != model.PerToken && memory.Kind != model.PerSequence {
 			return fmt.Errorf("layer %d keeps memory of kind %d, for which there is no pool", i, memory.Kind)
 		}
@@ -180,10 +185,18 @@ func (n Need) slotBytes() int64 { return n.bytesOf(model.PerSequence) }
 
 // slots is how many sequences have a state.
 func (n Need) slots() int {
-	if !n.Layout.Keeps(model.PerSequence) {
+	if !keeps(n.memory(), model.PerSequence) {
 		return 0
 	}
 	return n.MaxSequences
+}
+
+// memory is what the model keeps, and behind it what the drafter does.
+func (n Need) memory() []model.Memory { return slices.Concat(n.Layout.Memory, n.Drafter) }
+
+// keeps tells whether any of memory is of a kind.
+func keeps(memory []model.Memory, kind model.Kind) bool {
+	return slices.ContainsFunc(memory, func(m model.Memory) bool { return m.Kind == kind })
 }
 
 // stateBytes is what the states of all sequences take.
@@ -191,7 +204,7 @@ func (n Need) stateBytes() int64 { return int64(n.slots()) * n.slotBytes() }
 
 // bytesOf is what all layers keep of a kind, for one token or one sequence.
 func (n Need) bytesOf(kind model.Kind) (bytes int64) {
-	for _, memory := range n.Layout.Memory {
+	for _, memory := range n.memory() {
 		if memory.Kind != kind {
 			continue
 		}
@@ -209,26 +222,32 @@ func arrayBytes(a model.Array, kvType op.DType) int64 {
 
 // whole is the largest step.
 func (n Need) whole() shape {
+	edits := editsOf(n.Layout.Vocab, n.MaxContext)
 	return shape{rows: n.MaxBatchTokens, seqs: n.MaxSequences, outputs: n.outputs(), drawing: n.MaxSequences, samples: n.MaxSequences * n.draws(),
-		maxBlocks: divideUp(n.MaxContext, n.BlockSize), edits: n.MaxSequences * editsOf(n.Layout.Vocab, n.MaxContext),
+		maxBlocks: divideUp(n.MaxContext, n.BlockSize), edits: n.MaxSequences * (edits + (n.draws()-1)*min(edits, mostAhead)),
 		masks: n.MaxSequences * n.draws()}
 }
 
 // stepBytes is what the inputs of a step take, and what it leaves for the host and the next step.
 func (n Need) stepBytes() int64 {
 	in, s := stepInputs(n.Layout, n.draws()), n.whole()
-	left := n.resultWords()
-	if n.draws() > 1 {
-		left += n.MaxSequences * n.draws()
-	}
-	return 4 * int64(wordsOf(in.early, s)+wordsOf(in.late, s)+left)
+	return 4 * int64(wordsOf(in.early, s)+wordsOf(in.late, s)+n.draftWords()+n.resultWords())
 }
 
-// resultWords is the most that the host reads of a step: the tokens that were drawn, behind their counts where there can be more than one of a
-// sequence.
+// draftWords is what a step leaves for its drafter, in front of what the host reads: see Drafting of package model.
+func (n Need) draftWords() int {
+	if n.draws() == 1 {
+		return 0
+	}
+	last, passes := 1, 3*(n.draws()-2)
+	return n.MaxSequences * (last + passes)
+}
+
+// resultWords is the most that the host reads of a step: the tokens that were drawn. Where there can be more than one of a sequence, their counts
+// lie in front of them, and in front of these the tokens of the next step's rows.
 func (n Need) resultWords() int {
 	if n.draws() > 1 {
-		return n.MaxSequences + n.MaxSequences*n.draws()
+		return n.MaxSequences * (n.draws() + 1 + n.draws())
 	}
 	return n.MaxSequences
 }

@@ -200,6 +200,8 @@ func TestPlanRefusesSizes(t *testing.T) {
 		{"cache of integers", func(n *Need) { n.KVType = op.I32 }, "--kv-type"},
 		{"unknown type", func(n *Need) { n.KVType = 99 }, "--kv-type"},
 		{"layer without heads", func(n *Need) { n.Layout.Memory[3] = model.KeysAndValues(0, 64) }, "layer 3 keeps arrays of 0 elements"},
+		{"states of the drafter alone", func(n *Need) { n.Drafter = []model.Memory{fakeState} }, "the drafter keeps states of sequences"},
+		{"a drafter's layer without heads", func(n *Need) { n.Drafter = []model.Memory{model.KeysAndValues(0, 64)} }, "layer 30 keeps arrays of 0 elements"},
 		{"unknown kind of memory", func(n *Need) { n.Layout.Memory[2].Kind = 9 }, "layer 2 keeps memory of kind 9"},
 		{"vocabulary", func(n *Need) { n.Layout.Vocab = 0 }, "a vocabulary of 0 tokens"},
 	}
@@ -228,6 +230,9 @@ func TestEngineTakesWhatIsPlanned(t *testing.T) {
 		t.Run(fmt.Sprintf("overlaps %t, states %t, %d draws", overlaps, states, draws), func(t *testing.T) {
 			n := small()
 			n.Draws, n.Layout.Drafts = draws, int32(draws-1)
+			if draws > 1 {
+				n.Drafter = fakeDrafts
+			}
 			n.WeightBytes, n.ActivationBytes, n.MemoryBytes = 0, 0, 60<<20
 			if states {
 				n.Layout.Memory = append(n.Layout.Memory, fakeState, model.Memory{Kind: model.PerSequence, Arrays: []model.Array{{Elements: 1000}}})
@@ -240,7 +245,7 @@ func TestEngineTakesWhatIsPlanned(t *testing.T) {
 			c := Config{Device: d, Set: tapeSampler{oracle.New(op.F32), d}, Model: &fakeModel{layout: n.Layout, device: d}, KVType: n.KVType, Draws: draws,
 				Blocks: m.Blocks, ScratchBytes: n.ScratchBytes, MaxContext: n.MaxContext, MaxSequences: n.MaxSequences}
 			if draws > 1 {
-				c.Drafter = &fakeModel{device: d}
+				c.Drafter = &fakeDrafter{fakeModel: &fakeModel{device: d}}
 				if least := int64(n.MaxSequences * draws * 4 * int(n.Layout.Vocab)); m.Logits < least {
 					t.Errorf("%d bytes for logits, want at least %d", m.Logits, least)
 				}

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"errors"
 	"time"
 
@@ -56,7 +57,7 @@ func (e *Engine) makeRoom(rows int) {
 
 // pack puts what a step gave into the outbox: nothing for a sequence that had ended before.
 func (e *Engine) pack(f *flight) {
-	drawn, other := 0, f.plan.Draws
+	drawn, other, number := 0, f.plan.Draws, 0
 	for i, c := range f.plan.Chunks {
 		t := f.tasks[i]
 		p := parcel{task: t, scored: other, scoredRows: scoredRows(c), scoredStart: c.Start}
@@ -64,17 +65,23 @@ func (e *Engine) pack(f *flight) {
 		if c.Surplus || finish == sched.Failed {
 			p.scoredRows = 0
 		}
+		if c.Counted > 0 {
+			t.drafts.Computed += c.Drafts()
+			t.drafts.Right += c.Counted - 1
+		}
 		for n := range c.Counted {
 			p.drawn = drawn + n
 			e.packToken(p, n-c.Counted, finish, e.ended)
 			p.scoredRows = 0
 		}
 		if t.guide != nil && c.Counted > 0 && finish == sched.Unfinished {
+			t.guide.drafts = e.runner.drafted(t.guide.drafts[:0], f.plan, number)
 			e.guide(t)
 		}
+		number += min(c.Draws, 1)
 		if finish == sched.Failed && !c.Surplus {
 			if t.guide != nil && errors.Is(err, sched.ErrNoToken) {
-				err = t.nothing()
+				err = cmp.Or(t.guide.beyond, t.nothing())
 			}
 			p.event, p.send, p.last = Event{Token: -1, Finish: FinishError, Err: err}, true, true
 			e.counts.end(t, e.ended)
@@ -109,7 +116,7 @@ func (e *Engine) packToken(p parcel, at int, finish sched.Finish, now time.Time)
 
 // next is the event of the token that was generated at a place, which the edits and the guide take into account.
 func (t *task) next(at int, finish sched.Finish) Event {
-	event := Event{Token: t.sequence.Generated()[at]}
+	event := Event{Token: t.sequence.Generated()[at], Drafts: t.drafts}
 	if !t.started {
 		t.started = true
 		event.Cached = t.sequence.Cached()
@@ -127,7 +134,7 @@ func (t *task) next(at int, finish sched.Finish) Event {
 	if at+1 == t.request.MinTokens {
 		t.edits.LetGo()
 	}
-	t.sequence.Single = t.late()
+	t.sequence.Single = t.single()
 	return event
 }
 

@@ -64,7 +64,18 @@ func (r *runner) capture(s shape) (graphs []device.Graph) {
 	return graphs
 }
 
-// captureAll records decode steps of every size and mailbox, before any request comes, and says what they take.
+// depths are the numbers of drafts that decode steps compute, and make as many.
+func (r *runner) depths() (list []int) {
+	most := r.config.Draws - 1
+	for drafts := range r.config.Draws {
+		if drafts == 0 || drafts == most || !r.config.FixedDrafts {
+			list = append(list, drafts)
+		}
+	}
+	return list
+}
+
+// captureAll records decode steps of every size, number of drafts and mailbox, before any request comes, and says what they take.
 func (r *runner) captureAll() {
 	begin := time.Now()
 	before, _ := r.config.Device.Memory()
@@ -75,11 +86,13 @@ func (r *runner) captureAll() {
 	longest := divideUp(r.config.MaxContext, r.config.BlockSize)
 	for _, n := range r.sizes {
 		for blocks := bucketBlocks(1, longest); ; blocks = bucketBlocks(blocks+1, longest) {
-			for box := range r.depth() {
-				s := shape{maxBlocks: blocks, box: box, recording: r.recorder.decode, decode: true}
-				s.decodes(n, r.config.Draws)
-				r.prepare(s, nil, nil)
-				r.recorded(s)
+			for box := range r.flights() {
+				for _, drafts := range r.depths() {
+					s := shape{maxBlocks: blocks, box: box, recording: r.recorder.decode, decode: true, drafts: drafts}
+					s.decodes(n, drafts+1)
+					r.prepare(s, nil, nil)
+					r.recorded(s)
+				}
 			}
 			if blocks == longest {
 				break

@@ -62,8 +62,15 @@ type Event struct {
 	LogProb *sample.TokenLogProb  // nil unless asked for
 	Prompt  []sample.TokenLogProb // with the first event, if asked for: entry i is of prompt token i+1
 	Cached  int                   // with the first event: prompt tokens taken from the prefix cache
+	Drafts  Drafts                // so far
 	Finish  Finish                // on the last event
 	Err     error                 // why, where Finish is error
+}
+
+// Drafts counts the drafts of a request that steps computed.
+type Drafts struct {
+	Computed int // in all
+	Right    int // of them, those whose tokens were drawn
 }
 
 // ErrDraining is returned by Submit once Drain or Close was called, and ends requests that waited then.

@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -19,8 +18,8 @@ import (
 // launched first: tokens that it continues from are looked up on the device, among those that the step before left. It
 // allocates nothing per step.
 //
-// Where a step may draw several tokens of a sequence, a Drafter follows sampling, in queueResults: it writes which draws count
-// and the tokens of the next step's rows. That step, if it was queued without knowing the counts, starts with op.Advance.
+// Where a step may draw several tokens of a sequence, op.Accept follows sampling, in queueResults, and finds out which draws count; then a
+// drafter writes the tokens of the next step's rows. That step, if it was queued without knowing the counts, starts with op.Advance.
 type runner struct {
 	config Config
 	layout model.Layout
@@ -30,14 +29,15 @@ type runner struct {
 	inputs  inputs
 	words   []int32 // inputs of a step, staged for one copy
 	staging op.Ptr
-	logits  op.Ptr // f32 [MaxOutputs,Vocab]
-	counts  op.Ptr // i32 [MaxSequences], in front of sampled: how many draws of each chunk count; 0 where each has one
-	sampled op.Ptr // i32 [MaxSequences·Draws]
-	next    op.Ptr // i32 [MaxSequences,Draws]: what the next step's tokens refer to; sampled where each chunk has one draw
-	results []int32
+	logits  op.Ptr           // f32 [MaxOutputs,Vocab]
+	next    op.Ptr           // i32 [Draws,MaxSequences]: what the next step's tokens refer to; sampled where each chunk has one draw
+	counts  op.Ptr           // i32 [MaxSequences], behind next: how many draws of each chunk count; 0 where each has one
+	sampled op.Ptr           // i32 [MaxSequences·Draws], behind counts
+	results []int32          // of the step that was collected last: next, where each chunk may have several draws, and what lies behind it
 	boxes   []device.Mailbox // one for each step that may be in flight; none where the device does not overlap
 
 	step    launches        // the step that was launched last
+	ahead   lookahead       // of its draws
 	early   int             // words of its inputs that launch sends
 	forward func(op.Stream) // queues the forward pass
 	whole   func()          // queues what launch queues
@@ -72,8 +72,8 @@ func newRunner(c Config) (r *runner, err error) {
 	return r, nil
 }
 
-// depth is how many steps may be in flight.
-func (r *runner) depth() int { return max(len(r.boxes), 1) }
+// flights is how many steps may be in flight.
+func (r *runner) flights() int { return max(len(r.boxes), 1) }
 
 func (r *runner) allocate() (err error) {
 	c := r.config
@@ -94,10 +94,10 @@ func (r *runner) allocate() (err error) {
 	n, sizes := need(c, r.layout), c.cacheSizes()
 	held := map[model.Kind]int64{model.PerToken: int64(sizes.Blocks) * int64(sizes.BlockSize), model.PerSequence: int64(sizes.Slots)}
 	var memory [][]op.Ptr
-	for i, kept := range r.layout.Memory {
+	for i, kept := range n.memory() {
 		arrays := make([]op.Ptr, len(kept.Arrays))
 		for j, a := range kept.Arrays {
-			arrays[j] = take(held[kept.Kind]*arrayBytes(a, c.KVType), fmt.Sprintf("array %d of what layer %d keeps", j, i))
+			arrays[j] = take(held[kept.Kind]*arrayBytes(a, c.KVType), fmt.Sprintf("array %d of what %s keeps", j, r.keeper(i)))
 		}
 		memory = append(memory, arrays)
 	}
@@ -105,23 +105,24 @@ func (r *runner) allocate() (err error) {
 	r.words = make([]int32, bytes/4)
 	r.results = make([]int32, n.resultWords())
 	r.staging = take(bytes, "the inputs of a step")
-	r.next = r.staging + op.Ptr(bytes) - op.Ptr(4*c.MaxSequences*c.Draws)
-	if r.sampled = r.next; c.Draws > 1 {
-		r.sampled -= op.Ptr(4 * c.MaxSequences * c.Draws)
+	r.sampled = r.staging + op.Ptr(bytes) - op.Ptr(4*c.MaxSequences*c.Draws)
+	if r.next = r.sampled; c.Draws > 1 {
 		r.counts = r.sampled - op.Ptr(4*c.MaxSequences)
+		r.next = r.counts - op.Ptr(4*c.MaxSequences*c.Draws)
 	}
 	r.logits = take(n.logitBytes(), "logits")
 	if err != nil {
 		return err
 	}
 	// All steps have these in common; prepare adds the rest.
-	r.step.forward = model.Inputs{Logits: r.logits, Memory: memory, KVType: c.KVType,
+	layers := len(r.layout.Memory)
+	r.step.forward = model.Inputs{Logits: r.logits, Memory: memory[:layers:layers], KVType: c.KVType,
 		Blocks: int32(sizes.Blocks), BlockSize: int32(sizes.BlockSize), StateSlots: int32(sizes.Slots)}
 	r.step.sample = op.Sample{Out: r.sampled, Logits: r.logits, Vocab: r.layout.Vocab}
 	r.step.resolve = op.Resolve{Out: r.staging, In: r.staging, Sampled: r.next, Samples: int32(c.MaxSequences * c.Draws)}
 	r.step.advance = op.Advance{Counts: r.counts, Chunks: int32(c.MaxSequences), BlockSize: int32(c.BlockSize)}
-	r.step.drafting = Drafting{Step: &r.step.forward, Draws: r.sampled, Counts: r.counts, Next: r.next, Most: int32(c.Draws)}
-	r.step.results = op.Copy{In: cmp.Or(r.counts, r.sampled)}
+	r.drafts(memory[layers:])
+	r.step.results = op.Copy{In: r.next}
 	// The one place that decides whether steps overlap.
 	if d, ok := c.Device.(device.Overlapper); ok && !c.NoOverlap {
 		for range overlapping {
@@ -154,7 +155,7 @@ func (r *runner) close() error {
 // tasks are those of the plan's chunks, number is how many steps were launched before. finish must follow.
 func (r *runner) launch(p *sched.Plan, tasks []*task, number int) error {
 	s := r.shape(p, tasks)
-	s.box = number % r.depth()
+	s.box = number % r.flights()
 	r.prepare(s, p.Chunks, tasks)
 	if len(r.boxes) == 0 {
 		r.write(0, r.early)
@@ -175,9 +176,10 @@ func (r *runner) finish() error {
 	if !l.late {
 		return nil
 	}
-	for _, t := range l.sampled {
-		l.edits += t.edits.Now().Len()
-		if t.mask() != nil {
+	l.know(r.results, &r.ahead)
+	for _, row := range l.rows {
+		l.edits += row.edits.Len()
+		if row.mask != nil {
 			l.masks++
 		}
 	}
@@ -192,16 +194,11 @@ func (r *runner) post() error {
 	if len(r.boxes) == 0 {
 		return nil
 	}
-	return r.boxes[r.step.box].Post(4 * (r.countWords() + len(r.step.sampled)))
+	return r.boxes[r.step.box].Post(4 * (r.headWords() + len(r.step.sampled)))
 }
 
-// countWords is how many words lie in front of a step's draws.
-func (r *runner) countWords() int {
-	if r.counts == 0 {
-		return 0
-	}
-	return r.config.MaxSequences
-}
+// headWords is how many words lie in front of a step's draws, from next on.
+func (r *runner) headWords() int { return int(r.sampled-r.next) / 4 }
 
 // write copies staged words behind what is queued.
 func (r *runner) write(from, to int) {
@@ -212,10 +209,10 @@ func (r *runner) write(from, to int) {
 
 // collect waits for a step that was launched, and returns what it gave, valid until the next collect.
 func (r *runner) collect(p *sched.Plan, number int) (results sched.Results, err error) {
-	head := r.countWords()
+	head := r.headWords()
 	words := r.results[:head+p.Draws]
 	if results.Tokens = words[head:]; head > 0 {
-		results.Counts = words[:p.Drawing]
+		results.Counts = words[head-r.config.MaxSequences:][:p.Drawing]
 	}
 	if len(r.boxes) > 0 {
 		came, err := r.boxes[number%len(r.boxes)].Wait()
@@ -237,7 +234,7 @@ func (r *runner) readLogits(to []float32, row, rows int) {
 // shape is what the kernels are launched with: in a step that can be replayed rounded up to a bucket.
 func (r *runner) shape(p *sched.Plan, tasks []*task) shape {
 	c := &r.config
-	s := shape{rows: p.Rows, seqs: len(p.Chunks), outputs: p.Outputs, drawing: p.Drawing, samples: p.Draws, recording: r.recorder.mixed}
+	s := shape{rows: p.Rows, seqs: len(p.Chunks), outputs: p.Outputs, drawing: p.Drawing, samples: p.Draws, drafts: p.Drafts, recording: r.recorder.mixed}
 	longest := 0
 	for i := range p.Chunks {
 		chunk := &p.Chunks[i]
@@ -248,11 +245,11 @@ func (r *runner) shape(p *sched.Plan, tasks []*task) shape {
 	if p.Decode() && p.Outputs == p.Rows {
 		s.decode, s.recording = true, r.recorder.decode
 		i, _ := slices.BinarySearch(r.sizes, s.seqs)
-		if i == len(r.sizes) {
+		if i == len(r.sizes) || p.Most != p.Drafts+1 { // between two depths, which is seldom
 			s.recording = Eager
 		}
 		if s.recording != Eager {
-			s.decodes(r.sizes[i], c.Draws)
+			s.decodes(r.sizes[i], p.Most)
 		}
 	} else if s.recording == Piecewise {
 		s.rows = bucketRows(s.rows, c.MaxBatchTokens)
@@ -266,10 +263,10 @@ func (r *runner) shape(p *sched.Plan, tasks []*task) shape {
 // prepare makes a step: its launches, and the inputs that are sent before them.
 func (r *runner) prepare(s shape, chunks []sched.Chunk, tasks []*task) {
 	l := &r.step
-	l.batch = batch{shape: s, chunks: chunks, tasks: tasks, sampled: l.sampled[:0], block: r.config.BlockSize, draws: r.config.Draws}
+	l.batch = batch{shape: s, chunks: chunks, tasks: tasks, sampled: l.sampled[:0], rows: l.rows[:0], block: r.config.BlockSize, pitch: r.config.MaxSequences}
 	for i := range chunks {
 		for range chunks[i].Draws {
-			l.sampled = append(l.sampled, tasks[i])
+			l.sampled, l.rows = append(l.sampled, tasks[i]), append(l.rows, late{})
 		}
 	}
 	l.forward.Rows, l.forward.Seqs, l.forward.Outputs, l.forward.MaxBlocks = int32(s.rows), int32(s.seqs), int32(s.outputs), int32(s.maxBlocks)
@@ -279,11 +276,13 @@ func (r *runner) prepare(s shape, chunks []sched.Chunk, tasks []*task) {
 		r.early = l.stage(r.inputs.late, r.words, r.staging, r.early)
 	}
 	l.resolve.Count, l.resolve.Rows = int32(r.early), int32(s.rows)
-	l.results.Bytes = 4 * int64(r.countWords()+s.samples)
+	l.results.Bytes = 4 * int64(r.headWords()+s.samples)
 	f, a := &l.forward, &l.advance
 	a.Positions, a.Slots, a.Lengths, a.Accepted, a.Starts, a.Tables = f.Positions, f.Slots, f.Lengths, f.Accepted, f.Starts, f.Tables
 	a.DrawPositions, a.Rows, a.Draws, a.Seqs, a.MaxBlocks = l.sample.Position, f.Rows, l.sample.Rows, f.Seqs, f.MaxBlocks
-	l.drafting.Chunks = int32(s.drawing)
+	if r.config.Drafter != nil {
+		l.prepareDrafts()
+	}
 	if len(r.boxes) > 0 {
 		l.resolve.In, l.results.Out = r.boxes[s.box].Inputs(), r.boxes[s.box].Results()
 	}
@@ -302,14 +301,14 @@ func (r *runner) queueInputs() {
 
 // queueResults queues sampling and drafting, and what puts the tokens into the mailbox.
 func (r *runner) queueResults() {
-	if r.step.sample.Rows == 0 {
-		return
+	draws := r.step.sample.Rows > 0
+	if draws {
+		r.config.Set.Sample(r.stream, r.step.sample)
 	}
-	r.config.Set.Sample(r.stream, r.step.sample)
 	if r.config.Drafter != nil {
-		r.config.Drafter.Draft(r.stream, &r.step.drafting)
+		r.queueDrafts()
 	}
-	if len(r.boxes) > 0 {
+	if draws && len(r.boxes) > 0 {
 		r.config.Set.Copy(r.stream, r.step.results)
 	}
 }

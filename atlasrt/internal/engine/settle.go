@@ -152,6 +152,7 @@ func (e *Engine) force(t *task) {
 			return
 		}
 	}
+	t.guide.drafts = t.guide.drafts[:0]
 	e.guide(t)
 }
 
@@ -164,5 +165,6 @@ func (e *Engine) refuse(t *task, err error) {
 
 // nothing says that all tokens are ruled out which the grammar allows.
 func (t *task) nothing() error {
-	return t.guide.fails("no token is left that the grammar allows: biases or other limits of tokens rule all of them out (take some back), or the model's logits are not finite", nil)
+	return &GrammarError{Tokens: len(t.sequence.Generated()),
+		Reason: "no token is left that the grammar allows: biases or other limits of tokens rule all of them out (take some back), or the model's logits are not finite"}
 }

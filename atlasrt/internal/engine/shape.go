@@ -6,6 +6,7 @@ import "math/bits"
 type shape struct {
 	rows, seqs, outputs, maxBlocks, edits, masks int
 	drawing, samples                             int // chunks that draw, and their draws
+	drafts                                       int // to be made behind each chunk that draws
 
 	box       int  // the mailbox that it goes through
 	decode    bool // a token is drawn from every row

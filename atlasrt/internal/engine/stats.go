@@ -28,6 +28,11 @@ type Stats struct {
 	GraphCaptures, GraphFallbacks   uint64 // steps recorded; times that recording failed and a weaker mode took over
 	ReplayedFull, ReplayedPiecewise uint64 // steps; all others were launched kernel by kernel
 
+	Drafting, Drafted, Accepted uint64            // times that a step computed drafts of a request, those drafts, and those that were right
+	MostDrafts                  int               // of a request in a step
+	AcceptedAt                  [MaxDrafts]uint64 // of these, by their place among the drafts of a step
+	SavedSeconds                float64           // what drafts saved, estimated from steps without drafts; falls while drafts cost more than they give
+
 	ForcedTokens, LateMasks uint64 // tokens that a grammar left no choice for, and that were not drawn; draws that were put off until their mask was made
 
 	Queue      Histogram    // of requests, from Submit to the launch of the first step that they are in
@@ -48,6 +53,9 @@ type counters struct {
 	queue, prefill, firstToken, stepTime, host times
 	decode, inference, perToken, masks         times
 	forced, lateMasks                          atomic.Uint64
+	drafting, drafted, accepted                atomic.Uint64
+	acceptedAt                                 [MaxDrafts]atomic.Uint64
+	saved                                      atomic.Int64 // nanoseconds
 	rows                                       sizes
 }
 
@@ -59,6 +67,16 @@ func (c *counters) step(plan *sched.Plan, err error) {
 	}
 	if err != nil {
 		c.failedSteps.Add(1)
+	}
+}
+
+// draft counts drafts that a step computed of a request, and how many of them were right.
+func (c *counters) draft(drafts, right int) {
+	c.drafting.Add(1)
+	c.drafted.Add(uint64(drafts))
+	c.accepted.Add(uint64(right))
+	for i := range right {
+		c.acceptedAt[i].Add(1)
 	}
 }
 
@@ -92,6 +110,12 @@ func (e *Engine) Stats() Stats {
 	s.Steps, s.DecodeSteps, s.FailedSteps = e.counts.steps.Load(), e.counts.decodeSteps.Load(), e.counts.failedSteps.Load()
 	s.GeneratedTokens = e.counts.generated.Load()
 	s.Mask, s.ForcedTokens, s.LateMasks = e.counts.masks.snapshot(), e.counts.forced.Load(), e.counts.lateMasks.Load()
+	s.Drafting, s.Drafted, s.Accepted = e.counts.drafting.Load(), e.counts.drafted.Load(), e.counts.accepted.Load()
+	s.MostDrafts = e.runner.config.Draws - 1
+	for i := range s.AcceptedAt {
+		s.AcceptedAt[i] = e.counts.acceptedAt[i].Load()
+	}
+	s.SavedSeconds = float64(e.counts.saved.Load()) / 1e9
 	g := e.runner.recorder
 	s.GraphCaptures, s.GraphFallbacks = g.captures.Load(), g.fallbacks.Load()
 	s.ReplayedFull, s.ReplayedPiecewise = g.replayedFull.Load(), g.replayedParts.Load()

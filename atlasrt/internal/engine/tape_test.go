@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"encoding/binary"
 	"errors"
 	"slices"
 	"sync/atomic"
@@ -22,7 +23,8 @@ type tapeDevice struct {
 	samples atomic.Int64
 	kernels []func() // of launches
 	boxes   []*mailbox
-	posting bool // a mailbox syncs, which no real one does
+	posting bool           // a mailbox syncs, which no real one does
+	counts  map[[2]int]int // how often so many draws were made of a chunk, and so many of them counted; or nil
 
 	slow   bool
 	queued []func() // on a slow device
@@ -238,7 +240,19 @@ func (s tapeSampler) Advance(q op.Stream, x op.Advance) {
 }
 
 func (s tapeSampler) Accept(q op.Stream, x op.Accept) {
-	s.device.launch(q, func() { s.set.Accept(q, x) })
+	s.device.launch(q, func() {
+		s.set.Accept(q, x)
+		starts, counts := make([]byte, 4*(x.Chunks+1)), make([]byte, 4*x.Chunks)
+		if err := errors.Join(s.device.CopyOut(starts, x.Starts), s.device.CopyOut(counts, x.Counts)); err != nil {
+			q.Fail(err)
+		}
+		word := func(bytes []byte, i int32) int { return int(binary.LittleEndian.Uint32(bytes[4*i:])) }
+		for n := range x.Chunks {
+			if draws := word(starts, n+1) - word(starts, n); draws > 0 && s.device.counts != nil {
+				s.device.counts[[2]int{draws, word(counts, n)}]++
+			}
+		}
+	})
 }
 
 func (s tapeSampler) DraftRows(q op.Stream, x op.DraftRows) {

@@ -22,6 +22,7 @@ type task struct {
 	stop    func() bool           // ends the watch over the context of its Submit
 	scored  []sample.TokenLogProb // of the prompt, so far
 	started bool                  // its first event is on its way
+	drafts  Drafts                // so far
 
 	submitted, launched, first time.Time // launched is of the first step that it is in, first when it had a token
 }
@@ -43,7 +44,7 @@ func newTask(r Request, vocab int32, draws int) *task {
 	}
 	t.guide = newGuide(&t.request, t.allowed)
 	t.edits = sample.NewEdits(r.Sampling, vocab, r.Prompt, hold, r.Close)
-	t.sequence.Single = t.late()
+	t.sequence.Single = t.single()
 	return t
 }
 
@@ -56,23 +57,29 @@ func (t *task) send(e Event) {
 }
 
 // late tells whether a step that draws of the task needs late inputs: tokens of the step in flight, and those that this one draws, may decide
-// what is edited or masked. They are made for one draw, so that such a step makes no more.
+// what is edited or masked.
 func (t *task) late() bool { return t.guide != nil || t.allowed != nil || t.edits.Late(2*t.draws) }
 
-// mask is the tokens that may be drawn next; nil: all.
-func (t *task) mask() []uint32 {
-	if t.guide == nil {
+// mask is the tokens that may be drawn next, or behind so many drafts; nil: all, or nobody wants what is drawn.
+func (t *task) mask(drafts int) []uint32 {
+	switch {
+	case t.guide == nil:
 		return t.allowed
-	}
-	if !t.guide.ready {
+	case !t.guide.ready || drafts >= t.guide.rows:
 		return nil
 	}
-	return t.guide.mask
+	return t.guide.masks[drafts]
 }
 
 // rulesOut tells whether a token cannot be drawn next.
 func (t *task) rulesOut(token int32) bool {
 	return t.edits.RulesOut(token) || t.allowed != nil && t.allowed[token/32]>>(token%32)&1 == 0
+}
+
+// single tells whether a step draws one token of the task at most, since the edits of several would be too many, or look back at more than can be
+// copied. Those of two steps may come before they are made.
+func (t *task) single() bool {
+	return t.edits != nil && (t.edits.LookBack() || t.edits.Len()+2*t.draws > mostAhead)
 }
 
 // wantsLogits tells whether the host needs the logits of a chunk's outputs.

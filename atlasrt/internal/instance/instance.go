@@ -24,6 +24,7 @@ type Sizes struct {
 	BlockSize      int      // tokens of a cache block
 	Memory         int64    // bytes in all
 	KVType         op.DType // element type of the cache
+	Drafts         int      // of one sequence in a step, at most; 0: none
 
 	KeepActivations bool // as they are, also where the checkpoint means them to be rounded
 }
@@ -41,9 +42,10 @@ type Prepared struct {
 	Progress func(done, total int64) // called while Load places weights, with their bytes; nil: nobody
 
 	construct build
-	tap       *ops.Tap    // stands before the set
-	counted   model.Model // over tap and Counter: it can be queued, and not run
-	free      int64       // bytes of the device, before anything was taken
+	tap       *ops.Tap      // stands before the set
+	counted   model.Model   // over tap and Counter: it can be queued, and not run
+	drafter   model.Drafter // of counted; nil where nothing is drafted
+	free      int64         // bytes of the device, before anything was taken
 }
 
 // Prepare measures a model on a target. What is missing or does not fit is one error.
@@ -56,7 +58,10 @@ func Prepare(t *Target, c weights.Checkpoint, s Sizes) (*Prepared, error) {
 		return nil, fmt.Errorf("%s: %w", t.Bundle.Hardware, err)
 	}
 	p.Layout = p.counted.Layout()
-	fill(&p.Sizes.MaxSequences, min(engine.DefaultSequences, p.Sizes.MaxBatchTokens))
+	if p.drafter, err = p.drafts(p.counted); err != nil {
+		return nil, err
+	}
+	fill(&p.Sizes.MaxSequences, min(engine.DefaultSequences, p.Sizes.MaxBatchTokens/(p.Sizes.Drafts+1)))
 	fill(&p.Sizes.MaxContext, min(int(p.Layout.MaxContext), defaultContext))
 	if err := p.bound(); err != nil {
 		return nil, err
@@ -101,7 +106,7 @@ func fill(field *int, value int) {
 }
 
 func (p *Prepared) limits() model.Limits {
-	return model.Limits{Rows: int32(p.Sizes.MaxBatchTokens), Activations: p.Target.Bundle.Activations}
+	return model.Limits{Rows: int32(p.Sizes.MaxBatchTokens), Drafts: int32(p.Sizes.Drafts), Activations: p.Target.Bundle.Activations}
 }
 
 // memoryFlag is the Bound of sizes that were given.
@@ -146,18 +151,23 @@ func (p *Prepared) Plan() (engine.Memory, error) {
 
 // Need is what memory is planned for.
 func (p *Prepared) Need() engine.Need {
-	return engine.Need{
-		Layout: p.Layout, WeightBytes: p.Counter.Weights, ActivationBytes: p.Counter.Buffers, ScratchBytes: p.Scratch,
+	n := engine.Need{
+		Draws: p.Sizes.Drafts + 1, Layout: p.Layout, WeightBytes: p.Counter.Weights, ActivationBytes: p.Counter.Buffers, ScratchBytes: p.Scratch,
 		MemoryBytes: p.Sizes.Memory, FreeBytes: p.free, KVType: p.Sizes.KVType, BlockSize: p.Sizes.BlockSize,
 		MaxContext: p.Sizes.MaxContext, MaxSequences: p.Sizes.MaxSequences, MaxBatchTokens: p.Sizes.MaxBatchTokens,
 	}
+	if p.drafter != nil {
+		n.Drafter = p.drafter.Memory()
+	}
+	return n
 }
 
 // Loaded is a model with its weights in place.
 type Loaded struct {
 	*Prepared
-	Model  model.Model // ready for an engine
-	loader *load.Loader
+	Model   model.Model // ready for an engine
+	drafter model.Drafter
+	loader  *load.Loader
 }
 
 // Load places the weights, until ctx ends.
@@ -189,7 +199,11 @@ func (p *Prepared) Load(ctx context.Context) (*Loaded, error) {
 	if err := loader.Finish(); err != nil {
 		return nil, errors.Join(fmt.Errorf("loading: %w", err), loader.Close())
 	}
-	return &Loaded{Prepared: p, Model: m, loader: loader}, nil
+	drafter, err := p.drafts(m)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("loading: %w", err), loader.Close())
+	}
+	return &Loaded{Prepared: p, Model: m, drafter: drafter, loader: loader}, nil
 }
 
 // packScratch is the scratch memory of a stream that packs weights.

@@ -18,6 +18,8 @@ type EngineOptions struct {
 	NoOverlap, CaptureAtStart bool
 	Graphs                    engine.GraphMode
 	GraphSizes                []int
+	FixedDrafts               bool
+	ForceDrafts               float32
 
 	Log *slog.Logger // as in engine.Config
 }
@@ -45,6 +47,7 @@ func (l *Loaded) Start(o EngineOptions) (*engine.Engine, error) {
 		MaxBatchTokens: l.Sizes.MaxBatchTokens, MaxSequences: l.Sizes.MaxSequences, MaxContext: l.Sizes.MaxContext,
 		MaxWaiting: o.MaxWaiting, MaxWaitingTokens: o.MaxWaitingTokens, ChunkTokens: o.ChunkTokens,
 		NoPrefixSharing: o.NoPrefixSharing, CacheTokens: l.cacheTokens(o.CacheTokens), Log: o.Log,
+		Draws: l.Sizes.Drafts + 1, Drafter: l.drafter, FixedDrafts: o.FixedDrafts, ForceDrafts: o.ForceDrafts,
 		NoOverlap: o.NoOverlap, CaptureAtStart: o.CaptureAtStart, Graphs: o.Graphs, GraphSizes: o.GraphSizes,
 	})
 }

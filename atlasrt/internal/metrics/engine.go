@@ -22,6 +22,7 @@ type collector struct {
 	source     Source
 	samples    []sample
 	histograms []histogram
+	accepted   *prometheus.Desc
 	rows       *prometheus.Desc
 	cache      *prometheus.Desc
 }
@@ -85,6 +86,10 @@ func newCollector(source Source, labels prometheus.Labels) *collector {
 	counter("atlasrt_full_replays", "Steps that were replayed whole.", func(s engine.Stats) float64 { return float64(s.ReplayedFull) })
 	counter("atlasrt_piecewise_replays", "Steps that were replayed in pieces.", func(s engine.Stats) float64 { return float64(s.ReplayedPiecewise) })
 	counter("atlasrt_forced_tokens", "Tokens that a grammar left no choice for, and that were not drawn.", func(s engine.Stats) float64 { return float64(s.ForcedTokens) })
+	counter("vllm:spec_decode_num_drafts", "Times that a step computed drafts of a request.", func(s engine.Stats) float64 { return float64(s.Drafting) })
+	counter("vllm:spec_decode_num_draft_tokens", "Drafts that steps computed.", func(s engine.Stats) float64 { return float64(s.Drafted) })
+	counter("vllm:spec_decode_num_accepted_tokens", "Drafts that were right; with one more for each time, the tokens that came of them.", func(s engine.Stats) float64 { return float64(s.Accepted) })
+	gauge("atlasrt_drafts_saved_seconds", "Time that drafts saved, estimated from steps without drafts; negative where they cost more than they gave.", func(s engine.Stats) float64 { return s.SavedSeconds })
 	counter("atlasrt_late_masks", "Draws that were put off because the mask of their grammar took long.", func(s engine.Stats) float64 { return float64(s.LateMasks) })
 	times := func(name, help string, bounds []float64, value func(*engine.Stats) *engine.Histogram) {
 		c.histograms = append(c.histograms, histogram{prometheus.NewDesc(name, help, nil, labels), value, bounds})
@@ -98,6 +103,7 @@ func newCollector(source Source, labels prometheus.Labels) *collector {
 	times("atlasrt_step_seconds", "One step of the engine, from its launch or the end of the one before.", engine.Bounds[:], func(s *engine.Stats) *engine.Histogram { return &s.Step })
 	times("atlasrt_step_host_seconds", "From reading the tokens of a decode step to having launched the next.", engine.Bounds[:], func(s *engine.Stats) *engine.Histogram { return &s.Host })
 	times("atlasrt_mask_seconds", "Making the mask of tokens that a grammar allows.", engine.Bounds[:], func(s *engine.Stats) *engine.Histogram { return &s.Mask })
+	c.accepted = prometheus.NewDesc("vllm:spec_decode_num_accepted_tokens_per_pos_total", "Drafts that were right, by their place among those of a step, from 0.", []string{"position"}, labels)
 	c.rows = prometheus.NewDesc("vllm:iteration_tokens_total", "Tokens of one step of the engine.", nil, labels)
 	c.cache = prometheus.NewDesc("vllm:cache_config_info", "How the cache is made; the value is 1.", []string{"block_size", "num_gpu_blocks", "enable_prefix_caching"}, labels)
 	gauge("atlasrt_heartbeat_age_seconds", "Since the engine last began a step; 0 while it has nothing to do.", func(engine.Stats) float64 {
@@ -121,6 +127,7 @@ func (c *collector) Describe(descriptions chan<- *prometheus.Desc) {
 	for _, h := range c.histograms {
 		descriptions <- h.description
 	}
+	descriptions <- c.accepted
 	descriptions <- c.rows
 	descriptions <- c.cache
 }
@@ -141,6 +148,9 @@ func (c *collector) Collect(metrics chan<- prometheus.Metric) {
 			}
 		}
 		metrics <- prometheus.MustNewConstHistogram(h.description, value.Count(), value.Sum, buckets)
+	}
+	for i, n := range stats.AcceptedAt[:stats.MostDrafts] {
+		metrics <- prometheus.MustNewConstMetric(c.accepted, prometheus.CounterValue, float64(n), strconv.Itoa(i))
 	}
 	buckets, below := make(map[float64]uint64, len(engine.RowBounds)), uint64(0)
 	for i, bound := range engine.RowBounds {

@@ -30,6 +30,8 @@ func TestScrape(t *testing.T) {
 	s.stats.SlotsFree, s.stats.SlotsUsed, s.stats.SlotsTotal, s.stats.PrefixRecomputed = 11, 12, 23, 13
 	s.stats.GraphFallbacks, s.stats.ReplayedPiecewise = 1, 8
 	s.stats.ForcedTokens, s.stats.LateMasks, s.stats.Mask.Counts[1] = 14, 15, 16
+	s.stats.Drafting, s.stats.Drafted, s.stats.Accepted, s.stats.SavedSeconds = 17, 34, 20, -0.5
+	s.stats.MostDrafts, s.stats.AcceptedAt[0], s.stats.AcceptedAt[1] = 2, 12, 8
 	m := New("tiny", s)
 	m.FirstToken(30 * time.Millisecond)
 	m.NextToken(20 * time.Millisecond)
@@ -80,6 +82,12 @@ func TestScrape(t *testing.T) {
 		`atlasrt_piecewise_replays_total{engine="0",model_name="tiny"} 8`,
 		`atlasrt_forced_tokens_total{engine="0",model_name="tiny"} 14`,
 		`atlasrt_late_masks_total{engine="0",model_name="tiny"} 15`,
+		`vllm:spec_decode_num_drafts_total{engine="0",model_name="tiny"} 17`,
+		`vllm:spec_decode_num_draft_tokens_total{engine="0",model_name="tiny"} 34`,
+		`vllm:spec_decode_num_accepted_tokens_total{engine="0",model_name="tiny"} 20`,
+		`vllm:spec_decode_num_accepted_tokens_per_pos_total{engine="0",model_name="tiny",position="0"} 12`,
+		`vllm:spec_decode_num_accepted_tokens_per_pos_total{engine="0",model_name="tiny",position="1"} 8`,
+		`atlasrt_drafts_saved_seconds{engine="0",model_name="tiny"} -0.5`,
 		`atlasrt_mask_seconds_bucket{engine="0",model_name="tiny",le="1e-05"} 0`,
 		`atlasrt_mask_seconds_count{engine="0",model_name="tiny"} 16`,
 		`atlasrt_step_seconds_bucket{engine="0",model_name="tiny",le="1e-05"} 0`,

@@ -48,9 +48,9 @@ func (m *machine) tokens(c Chunk) []int32 {
 	return all
 }
 
-// draw draws from the last rows of a chunk, whose cache holds the tokens that were read, counts the draws whose drafts were right, and drafts
-// what may come behind them.
-func (m *machine) draw(c Chunk, read []int32) left {
+// draw draws from the last rows of a chunk, whose cache holds the tokens that were read, counts the draws whose drafts were right, and makes
+// so many drafts of what may come behind them.
+func (m *machine) draw(c Chunk, read []int32, drafts int) left {
 	l := left{sequence: c.Sequence, count: 1}
 	first := len(read) - c.Drafts()
 	s := begin
@@ -73,7 +73,7 @@ func (m *machine) draw(c Chunk, read []int32) left {
 	m.counts[count{c.Draws, l.count, c.Follows >= 0}]++
 	s = begin.over(read[:first]).over(l.draws[:l.count])
 	right := m.guess()
-	for i := range m.s.limits.Draws - 1 {
+	for i := range drafts {
 		token := s.next()
 		if i >= right {
 			token = (token + 1) % 50
@@ -162,6 +162,33 @@ func TestStepsDrawSeveralTokens(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// Steps make as many drafts as the scheduler was told, and none where no sequence may use them.
+func TestDraftsOfAPlan(t *testing.T) {
+	m := newMachine(t, Limits{BatchTokens: 16, Sequences: 2, Outputs: 8, Draws: 4}, 40, true)
+	m.guess = func() int { return 0 }
+	q := &Sequence{Tokens: []int32{1, 2, 3, 4, 5}, MaxTokens: 9}
+	if err := m.s.Add(q); err != nil {
+		t.Fatal(err)
+	}
+	var got [][3]int
+	for _, drafts := range []int{2, 2, 0, 1, 3, 3, 3, 3, 3} {
+		m.s.Draft(drafts)
+		plan := m.s.Next()
+		got = append(got, [3]int{plan.Chunks[0].Draws, plan.Most, plan.Drafts})
+		m.check(plan)
+		m.advance(plan)
+		m.s.Done(plan, m.compute(plan))
+	}
+	// In the end there is room for three, two and one token, and the last step has nothing to draft for.
+	want := [][3]int{{1, 1, 2}, {3, 3, 2}, {3, 3, 0}, {1, 1, 1}, {2, 2, 3}, {4, 4, 3}, {3, 4, 3}, {2, 4, 3}, {1, 1, 0}}
+	if !slices.Equal(got, want) {
+		t.Errorf("draws, most draws and drafts of each step:\ngot  %v\nwant %v", got, want)
+	}
+	if want, _ := alone([]int32{1, 2, 3, 4, 5}, 9, nil); !slices.Equal(q.Generated(), want) {
+		t.Errorf("got %v, want %v", q.Generated(), want)
 	}
 }
 

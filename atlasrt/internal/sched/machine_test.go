@@ -22,6 +22,7 @@ type machine struct {
 	silent *Sequence  // its logits hold nothing to draw
 	left   []left     // of each chunk that drew in the step that ran last
 	guess  func() int // how many of the drafts behind a chunk are right, at most
+	deep   func() int // drafts that a step makes; nil: as many as it may
 
 	depth   int         // steps in flight at most
 	drop    func(*Plan) // is shown each plan when it alone is in flight; or nil
@@ -97,6 +98,9 @@ func continuation(tokens []int32) int32 {
 // when there was nothing to do.
 func (m *machine) step(between func()) bool {
 	m.t.Helper()
+	if m.deep != nil {
+		m.s.Draft(m.deep())
+	}
 	plan := m.s.Next()
 	m.balance()
 	if len(plan.Chunks) > 0 {
@@ -147,7 +151,7 @@ func (m *machine) land() {
 func (m *machine) check(plan *Plan) {
 	m.t.Helper()
 	limits := m.s.limits
-	rows, outputs, draws, drawing := 0, 0, 0, 0
+	rows, outputs, draws, drawing, most := 0, 0, 0, 0, 0
 	seen := map[*Sequence]bool{}
 	for _, c := range plan.Chunks {
 		q := c.Sequence
@@ -185,7 +189,10 @@ func (m *machine) check(plan *Plan) {
 		if limits.ChunkTokens > 0 && c.Rows > max(limits.ChunkTokens, c.Draws) {
 			m.t.Fatalf("chunk of %d rows, the limit is %d", c.Rows, limits.ChunkTokens)
 		}
-		rows, outputs, draws, drawing = rows+c.Rows, outputs+c.Outputs, draws+c.Draws, drawing+min(c.Draws, 1)
+		rows, outputs, draws, drawing, most = rows+c.Rows, outputs+c.Outputs, draws+c.Draws, drawing+min(c.Draws, 1), max(most, c.Draws)
+	}
+	if most > plan.Most || plan.Most > limits.Draws || plan.Drafts >= limits.Draws {
+		m.t.Fatalf("a chunk has %d draws of the %d that the plan says, and %d drafts are to be made", most, plan.Most, plan.Drafts)
 	}
 	if rows != plan.Rows || outputs != plan.Outputs || draws != plan.Draws || drawing != plan.Drawing {
 		m.t.Fatalf("plan says %d rows, %d outputs, %d draws of %d chunks; its chunks come to %d, %d, %d of %d",
@@ -215,7 +222,7 @@ func (m *machine) compute(plan *Plan) Results {
 			m.t.Fatalf("the cache holds %v, want %v", read, want)
 		}
 		if c.Draws > 0 {
-			all = append(all, m.draw(c, read))
+			all = append(all, m.draw(c, read, plan.Drafts))
 		}
 	}
 	m.left = all

@@ -35,6 +35,8 @@ type Plan struct {
 	Chunks               []Chunk // those that decode first, then chunks of prompts
 	Rows, Outputs, Draws int     // sums over Chunks
 	Drawing              int     // chunks that draw
+	Most                 int     // draws of one chunk, at most: one more than the step before makes drafts behind each
+	Drafts               int     // to be made behind each chunk that draws, for the next step
 
 	waits bool // its logits are read before the next step is planned
 }

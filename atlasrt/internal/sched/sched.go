@@ -41,6 +41,8 @@ type Counts struct {
 type Scheduler struct {
 	limits  Limits
 	cache   *cache.Cache
+	drafts  int         // that plans to come make behind a chunk
+	made    int         // that the newest plan makes
 	waiting []*Sequence // by age; all are younger than the running ones
 	running []*Sequence // by age
 	plans   [2]Plan
@@ -58,7 +60,7 @@ func New(limits Limits, c *cache.Cache) *Scheduler {
 	if limits.Sequences < 1 || limits.Draws < 1 || limits.BatchTokens < least || limits.Outputs < least || limits.ChunkTokens < 0 {
 		panic(fmt.Sprintf("BUG: limits %+v of a scheduler", limits))
 	}
-	return &Scheduler{limits: limits, cache: c, stuckAt: -1}
+	return &Scheduler{limits: limits, cache: c, drafts: limits.Draws - 1, stuckAt: -1}
 }
 
 // Add queues sequences, all of them or none; their Tokens are prompts. It returns *TooLong where one can never fit, *QueueFull where too
@@ -118,18 +120,21 @@ func (s *Scheduler) Next() *Plan {
 		panic("BUG: a third plan while two are in flight")
 	}
 	s.plan = &s.plans[s.planned%2]
-	*s.plan = Plan{Chunks: s.plan.Chunks[:0]}
+	*s.plan = Plan{Chunks: s.plan.Chunks[:0], Most: s.made + 1}
 	if s.flying() && s.plans[s.done%2].waits {
 		return s.plan
 	}
 	if !s.extend() {
-		*s.plan = Plan{Chunks: s.plan.Chunks[:0]}
+		*s.plan = Plan{Chunks: s.plan.Chunks[:0], Most: s.made + 1}
 		return s.plan
 	}
 	s.prefill()
 	s.admit()
 	if len(s.plan.Chunks) > 0 {
 		s.planned++
+		if s.plan.Draws == s.plan.Drawing {
+			s.plan.Most = 1
+		}
 		number := 0
 		for i := range s.plan.Chunks {
 			c := &s.plan.Chunks[i]
@@ -139,6 +144,10 @@ func (s *Scheduler) Next() *Plan {
 				number++
 			}
 		}
+		if s.plan.Most > 1 || slices.ContainsFunc(s.plan.Chunks, drafts) {
+			s.plan.Drafts = s.drafts
+		}
+		s.made = s.plan.Drafts
 		s.cache.Begin()
 	}
 	return s.plan
@@ -242,15 +251,6 @@ func (s *Scheduler) extend() bool {
 		}
 	}
 	return true
-}
-
-// draws is how many tokens a step draws of q, whose last token alone is to be computed. There are drafts behind it if the step before drew of
-// q as well. No draw is made that would be more than MaxTokens.
-func (s *Scheduler) draws(q *Sequence) int {
-	if q.Single || q.drew == 0 || q.drew != s.planned {
-		return 1
-	}
-	return min(s.limits.Draws, q.MaxTokens-q.generated())
 }
 
 // prefill plans chunks of the running sequences that have several tokens to compute. Their blocks are reserved.

@@ -185,6 +185,10 @@ func TestRandom(t *testing.T) {
 			}
 			m := newMachineWithStates(t, limits, 6+r.IntN(30), slots, seed%4 != 0)
 			m.depth = 1 + int(seed%2)
+			if seed%7 < 4 {
+				changes := rand.New(rand.NewPCG(seed, 4))
+				m.deep = func() int { return changes.IntN(limits.Draws) }
+			}
 			d := dropper{m: m, r: rand.New(rand.NewPCG(seed, 3))}
 			if seed%5 < 2 {
 				m.drop = d.drop

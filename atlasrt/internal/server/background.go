@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"runtime/debug"
 	"sync"
 	"time"
@@ -158,6 +159,7 @@ func (s *Server) work(ctx context.Context, x *exchange, k *keeper, to api.Answer
 		s.count(e)
 		to.Fail(nil, e)
 	}
-	s.log.Info("response in the background", "model", x.name, "prompt", usage.Prompt, "cached", usage.Cached, "new", usage.Output,
-		"ms", time.Since(x.arrived).Milliseconds(), "finish", reasons(clock.ended), "done", err == nil)
+	s.log.LogAttrs(ctx, slog.LevelInfo, "response in the background", append([]slog.Attr{slog.String("model", x.name), slog.Int("prompt", usage.Prompt),
+		slog.Int("cached", usage.Cached), slog.Int("new", usage.Output), slog.Int64("ms", time.Since(x.arrived).Milliseconds()),
+		slog.String("finish", reasons(clock.ended)), slog.Bool("done", err == nil)}, drafts(usage)...)...)
 }

@@ -71,6 +71,7 @@ type reply struct {
 	refuse error         // in place of everything
 	step   time.Duration // before each token
 	wait   time.Duration // before the first
+	drafts engine.Drafts // behind each token so far
 }
 
 // fakeEngine answers requests from a script. It is no scheduler: each request has its own goroutine.
@@ -143,7 +144,7 @@ func (f *fakeEngine) answer(ctx context.Context, r engine.Request, a reply, put 
 			put(engine.Event{Token: -1, Finish: engine.FinishCancelled})
 			return
 		}
-		e := engine.Event{Token: token}
+		e := engine.Event{Token: token, Drafts: a.drafts}
 		if i == 0 {
 			e.Cached = 3
 			if r.PromptLogProbs {

@@ -64,6 +64,7 @@ func (s *Server) observe(c *gin.Context) {
 func (e *entry) attributes(start time.Time) (a []slog.Attr) {
 	if e.model != "" {
 		a = append(a, slog.String("model", e.model), slog.Int("prompt", e.usage.Prompt), slog.Int("cached", e.usage.Cached), slog.Int("new", e.usage.Output))
+		a = append(a, drafts(e.usage)...)
 	}
 	if !e.first.IsZero() {
 		a = append(a, milliseconds("first_ms", e.first.Sub(start)))
@@ -79,6 +80,14 @@ func (e *entry) attributes(start time.Time) (a []slog.Attr) {
 		a = append(a, slog.String("error", e.failure))
 	}
 	return a
+}
+
+// drafts says what came of a request's drafts, where it had some.
+func drafts(u chat.Usage) []slog.Attr {
+	if u.Drafted == 0 {
+		return nil
+	}
+	return []slog.Attr{slog.Int("drafted", u.Drafted), slog.Int("accepted", u.Accepted)}
 }
 
 func milliseconds(key string, d time.Duration) slog.Attr {

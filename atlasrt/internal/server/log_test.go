@@ -39,6 +39,9 @@ func TestRequestsAreLogged(t *testing.T) {
 		{reply{text: "abc"}, "POST", "/v1/chat/completions", hello, map[string]string{
 			"level": "INFO", "msg": "request", "method": "POST", "route": "/v1/chat/completions", "status": "200", "model": "tiny", "prompt": "4", "cached": "3", "new": "4", "finish": "stop"}, "error", 0},
 		{reply{text: "abc"}, "POST", "/chat/completions", streamed, map[string]string{"route": "/chat/completions", "status": "200", "prompt": "4", "new": "4", "finish": "stop"}, "error", 0},
+		{reply{text: "abc", drafts: engine.Drafts{Computed: 9, Right: 6}}, "POST", "/v1/completions", `{"prompt":"ab","max_tokens":2,"n":2}`, map[string]string{
+			"new": "4", "drafted": "18", "accepted": "12"}, "error", 0},
+		{reply{text: "abc"}, "POST", "/v1/completions", `{"prompt":"ab","max_tokens":2}`, map[string]string{"new": "2"}, "drafted", 0},
 		{reply{text: "abc"}, "POST", "/v1/completions", `{"model":"org/alias","prompt":"ab","max_tokens":2,"n":2}`, map[string]string{
 			"route": "/v1/completions", "model": "org/alias", "prompt": "2", "new": "4", "finish": "length"}, "error", 0},
 		{reply{text: `"a"`}, "POST", "/v1/completions", `{"prompt":"ab","max_tokens":9,"guided_json":{"type":"string","format":"phone","secret":1}}`, map[string]string{"status": "200", "not_held": "2"}, "error", 0},

@@ -1,0 +1,92 @@
+package main
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/atlas-inference/atlas/atlasrt/internal/instance"
+	"github.com/atlas-inference/atlas/atlasrt/internal/weights/dummy"
+	"github.com/atlas-inference/atlas/atlasrt/op"
+)
+
+func TestDraftFlags(t *testing.T) {
+	cases := []struct {
+		args   []string
+		drafts int
+		fixed  bool
+		err    string
+	}{
+		{nil, 0, false, ""},
+		{[]string{"--speculative"}, 3, false, ""},
+		{[]string{"--speculative", "--num-drafts", "2"}, 2, true, ""},
+		{[]string{"--num-drafts", "1"}, 0, true, "add --speculative"},
+	}
+	for _, test := range cases {
+		for _, command := range []string{"serve", "run", "bench", "plan"} {
+			c, _, err := parseLine(t, append([]string{command}, test.args...)...)
+			if err != nil {
+				t.Errorf("%s %v: %v", command, test.args, err)
+				continue
+			}
+			flags := map[string]draftFlags{"serve": c.Serve.draftFlags, "run": c.Run.draftFlags, "bench": c.Bench.draftFlags, "plan": c.Plan.draftFlags}[command]
+			drafts, err := flags.drafts()
+			if o := flags.set(instance.EngineOptions{}); drafts != test.drafts || o.FixedDrafts != test.fixed {
+				t.Errorf("%s %v: got %d drafts, fixed %t; want %d, %t", command, test.args, drafts, o.FixedDrafts, test.drafts, test.fixed)
+			}
+			if (err != nil) != (test.err != "") || err != nil && !strings.Contains(err.Error(), test.err) {
+				t.Errorf("%s %v: got %v, want an error with %q", command, test.args, err, test.err)
+			}
+		}
+	}
+	for _, args := range [][]string{{"serve", "--num-drafts", "4"}, {"eval", "--speculative"}} {
+		if _, _, err := parseLine(t, args...); err == nil {
+			t.Errorf("%v: got no error", args)
+		}
+	}
+}
+
+func TestForcedAcceptance(t *testing.T) {
+	cases := []struct {
+		args []string
+		err  string
+	}{
+		{[]string{"--speculative", "--force-acceptance", "0.8"}, ""},
+		{nil, ""},
+		{[]string{"--speculative", "--force-acceptance", "1.2"}, "--force-acceptance 1.2 is no probability"},
+		{[]string{"--speculative", "--force-acceptance=-1"}, "is no probability"},
+		{[]string{"--speculative", "--force-acceptance", "NaN"}, "is no probability"},
+		{[]string{"--force-acceptance", "0.8"}, "add --speculative"},
+		{[]string{"--speculative", "--profile"}, "leave --speculative out"},
+	}
+	for _, test := range cases {
+		c, _, err := parseLine(t, append([]string{"bench"}, test.args...)...)
+		if err != nil {
+			t.Errorf("%v: %v", test.args, err)
+			continue
+		}
+		if err := c.Bench.check(); (err != nil) != (test.err != "") || err != nil && !strings.Contains(err.Error(), test.err) {
+			t.Errorf("%v: got %v, want an error with %q", test.args, err, test.err)
+		}
+		if o := c.Bench.options(); test.err == "" && o.ForceDrafts != c.Bench.Acceptance {
+			t.Errorf("%v: the engine is told %g", test.args, o.ForceDrafts)
+		}
+	}
+}
+
+// A model without a drafting head is refused by name before anything is loaded.
+func TestModelsWithoutADraftingHead(t *testing.T) {
+	const config = `{"architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_act": "silu", "hidden_size": 32,
+		"intermediate_size": 32, "num_hidden_layers": 1, "num_attention_heads": 1, "num_key_value_heads": 1, "head_dim": 32, "vocab_size": 64,
+		"max_position_embeddings": 64, "rms_norm_eps": 1e-5, "rope_theta": 10000.0, "tie_word_embeddings": false}`
+	stored, err := dummy.Parse("bf16")
+	if err != nil {
+		t.Fatal(err)
+	}
+	target := onOracle(op.F32)
+	sizes := smallSizes()
+	sizes.Drafts = 2
+	if _, err := instance.Prepare(target, madeUp(t, target, config, stored), sizes); err == nil ||
+		!strings.Contains(err.Error(), "no drafting head") || !strings.Contains(err.Error(), `"llama" (leave --speculative out)`) {
+		t.Errorf("got %v, want an error that names what is missing", err)
+	}
+}
