@@ -23,7 +23,7 @@ func Bundle() *bundle.Bundle {
 		Needs:       []string{"avx2", "fma", "f16c", "bmi1", "bmi2", "abm", "movbe", "avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"},
 		Features:    []string{"amx_bf16", "amx_int8", "amx_tile", "avx512_bf16", "avx512_vnni"},
 		Kernels:     Kernels[:],
-		Contract:    "a708e827690f6caecf49d2f69f2aaa02",
+		Contract:    "c77d5673ed66c39e1555e459aade9873",
 		Files:       files,
 		New: func(kernels []op.Kernel, has func(feature string) bool) bundle.Set {
 			return New(kernels, has)
