@@ -17,6 +17,7 @@ type inspectCommand struct {
 	hardwareFlags
 	modelFlags
 	answerFlags
+	draftFlags
 	All bool `help:"A line for each tensor, not one for those that differ in their layer or expert alone."`
 }
 
@@ -35,7 +36,7 @@ func (c *inspectCommand) Run() error {
 		slog.Warn(note)
 	}
 	s, unreadable := summarize(c.name(), checkpoint)
-	sizes, err := sizeFlags{KVType: "auto"}.sizes(c.Exact) // as serve has them
+	sizes, err := sizeFlags{KVType: "auto", Draft: c.draftFlags}.sizes(c.Exact) // as serve has them
 	if err != nil {
 		return err
 	}
@@ -66,7 +67,7 @@ func (c *inspectCommand) Run() error {
 
 // describe prints what a model reads from a checkpoint, also where it cannot be served and p is nil.
 func (c *inspectCommand) describe(target *instance.Target, checkpoint weights.Checkpoint, p *instance.Prepared) error {
-	counter, err := instance.Wants(target, checkpoint)
+	counter, err := instance.Wants(target, checkpoint, c.NumSpeculativeTokens)
 	if err != nil {
 		return err
 	}

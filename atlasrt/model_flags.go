@@ -173,14 +173,29 @@ func (f modelFlags) dummy() (*weights.Config, dummy.Options, error) {
 
 // sizeFlags bound what is served at a time.
 type sizeFlags struct {
-	MaxContext     int    `help:"Most tokens of one sequence; 0: the model's, at most 32768."`
-	MaxSequences   int    `help:"Most sequences at a time; 0: 64."`
-	MaxBatchTokens int    `help:"Most rows of one step; 0: 512."`
-	BlockSize      int    `help:"Tokens of a cache block; 0: 16."`
-	KVType         string `help:"How keys and values are kept; auto is bf16, or f32 with --exact." enum:"auto,bf16,f32" default:"auto"`
-	Memory         string `help:"Most memory in all, such as 8GiB; empty: nine tenths of what is free on the machine and in its control groups."`
+	MaxContext     int        `help:"Most tokens of one sequence; 0: the model's, at most 32768."`
+	MaxSequences   int        `help:"Most sequences at a time; 0: 64."`
+	MaxBatchTokens int        `help:"Most rows of one step; 0: 512."`
+	BlockSize      int        `help:"Tokens of a cache block; 0: 16."`
+	KVType         string     `help:"How keys and values are kept; auto is bf16, or f32 with --exact." enum:"auto,bf16,f32" default:"auto"`
+	Draft          draftFlags `kong:"-"` // of commands that have these
+	Memory         string     `help:"Most memory in all, such as 8GiB; empty: nine tenths of what is free on the machine and in its control groups."`
 
 	KeepActivations bool `help:"Never round activations to FP8. Without it steps of many rows do on an H200 where the checkpoint asks for it (FP8 blocks with dynamic activations), unless --exact is given."`
+}
+
+// draftFlags say how many tokens are drafted, and what with.
+type draftFlags struct {
+	NumSpeculativeTokens int    `aliases:"spec-tokens" help:"Tokens that the checkpoint's MTP head drafts behind each sequence in a step; 0: none."`
+	MTPVocab             int    `name:"mtp-vocab" help:"Draft tokens with ids below this number, and control tokens, alone: the output matrix is smaller; 0: all."`
+	MTPQuantization      string `name:"mtp-quantization" help:"How matrices of the head, and its copy of the output matrix, are kept: ${enum}." enum:"stored,fp8,nvfp4" default:"stored"`
+}
+
+// set fills in what the flags say.
+func (f draftFlags) set(s instance.Sizes) instance.Sizes {
+	s.Drafts, s.DraftVocab = f.NumSpeculativeTokens, f.MTPVocab
+	s.DraftScheme = map[string]op.Scheme{"fp8": op.SchemeF8, "nvfp4": op.SchemeNVFP4}[f.MTPQuantization]
+	return s
 }
 
 func (f sizeFlags) sizes(exact bool) (instance.Sizes, error) {
@@ -190,7 +205,7 @@ func (f sizeFlags) sizes(exact bool) (instance.Sizes, error) {
 	}
 	var err error
 	s.Memory, err = parseBytes("--memory", f.Memory)
-	return s, err
+	return f.Draft.set(s), err
 }
 
 // parseBytes reads a flag's "8GiB", "512MiB" or plain bytes.

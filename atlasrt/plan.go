@@ -12,6 +12,7 @@ import (
 // planCommand answers "does it fit" before anything is loaded.
 type planCommand struct {
 	loadFlags
+	draftFlags
 	JSON bool `help:"Print JSON."`
 }
 
@@ -21,6 +22,7 @@ func (c *planCommand) Run() error {
 	if err != nil {
 		return err
 	}
+	c.Draft = c.draftFlags
 	p, err := c.prepareOn(context.Background(), target)
 	if err != nil {
 		return err
