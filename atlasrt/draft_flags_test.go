@@ -19,7 +19,10 @@ func TestDraftFlags(t *testing.T) {
 		{nil, 0, false, ""},
 		{[]string{"--speculative"}, 3, false, ""},
 		{[]string{"--speculative", "--num-drafts", "2"}, 2, true, ""},
+		{[]string{"--speculative", "--mtp-vocab", "1000", "--mtp-quantization", "fp8"}, 3, false, ""},
 		{[]string{"--num-drafts", "1"}, 0, true, "add --speculative"},
+		{[]string{"--mtp-vocab", "1000"}, 0, false, "add --speculative"},
+		{[]string{"--mtp-quantization", "nvfp4"}, 0, false, "add --speculative"},
 	}
 	for _, test := range cases {
 		for _, command := range []string{"serve", "run", "bench", "plan"} {
@@ -29,9 +32,9 @@ func TestDraftFlags(t *testing.T) {
 				continue
 			}
 			flags := map[string]draftFlags{"serve": c.Serve.draftFlags, "run": c.Run.draftFlags, "bench": c.Bench.draftFlags, "plan": c.Plan.draftFlags}[command]
-			drafts, err := flags.drafts()
-			if o := flags.set(instance.EngineOptions{}); drafts != test.drafts || o.FixedDrafts != test.fixed {
-				t.Errorf("%s %v: got %d drafts, fixed %t; want %d, %t", command, test.args, drafts, o.FixedDrafts, test.drafts, test.fixed)
+			drafts, err := flags.drafting()
+			if o := flags.set(instance.EngineOptions{}); drafts.most != test.drafts || o.FixedDrafts != test.fixed {
+				t.Errorf("%s %v: got %d drafts, fixed %t; want %d, %t", command, test.args, drafts.most, o.FixedDrafts, test.drafts, test.fixed)
 			}
 			if (err != nil) != (test.err != "") || err != nil && !strings.Contains(err.Error(), test.err) {
 				t.Errorf("%s %v: got %v, want an error with %q", command, test.args, err, test.err)

@@ -167,7 +167,7 @@ func checkForms(t *testing.T, f form, folder string) {
 	t.Helper()
 	c := opened(t, folder)
 	defer c.Close()
-	counter, err := instance.Wants(onOracle(op.F32), c)
+	counter, err := instance.Wants(onOracle(op.F32), c, 0)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,6 +17,7 @@ type inspectCommand struct {
 	hardwareFlags
 	modelFlags
 	answerFlags
+	draftFlags
 	All bool `help:"A line for each tensor, not one for those that differ in their layer or expert alone."`
 }
 
@@ -39,12 +40,17 @@ func (c *inspectCommand) Run() error {
 	if err != nil {
 		return err
 	}
+	drafts, err := c.drafting()
+	if err != nil {
+		return err
+	}
+	sizes = drafts.set(sizes)
 	p, unserved := instance.Prepare(target, checkpoint, sizes)
 	if unserved == nil {
 		s.serve(p)
 		s.note(slices.Concat(p.Assumed(), p.Unread(), p.Quantised()))
 	}
-	if err := c.describe(target, checkpoint, p); err != nil && unserved == nil {
+	if err := c.describe(target, checkpoint, p, sizes.Drafts); err != nil && unserved == nil {
 		return err // else unserved says why
 	}
 	text, err := c.text(c.modelFlags, checkpoint, slog.Default())
@@ -64,9 +70,9 @@ func (c *inspectCommand) Run() error {
 	return errors.Join(s.table.Print(os.Stdout), unreadable, unserved)
 }
 
-// describe prints what a model reads from a checkpoint, also where it cannot be served and p is nil.
-func (c *inspectCommand) describe(target *instance.Target, checkpoint weights.Checkpoint, p *instance.Prepared) error {
-	counter, err := instance.Wants(target, checkpoint)
+// describe prints what a model, with so many drafts, reads from a checkpoint, also where it cannot be served and p is nil.
+func (c *inspectCommand) describe(target *instance.Target, checkpoint weights.Checkpoint, p *instance.Prepared, drafts int) error {
+	counter, err := instance.Wants(target, checkpoint, drafts)
 	if err != nil {
 		return err
 	}

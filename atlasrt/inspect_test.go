@@ -138,7 +138,7 @@ func TestMatricesOfGoldens(t *testing.T) {
 		if (err == nil) != c.served {
 			t.Fatalf("%s: %v", c.golden, err)
 		}
-		counter, err := instance.Wants(target, checkpoint)
+		counter, err := instance.Wants(target, checkpoint, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -174,7 +174,7 @@ func TestMatricesOfOtherMethods(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	counter, err := instance.Wants(target, packed{made})
+	counter, err := instance.Wants(target, packed{made}, 0)
 	if err != nil {
 		t.Fatal(err)
 	}

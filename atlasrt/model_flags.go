@@ -232,8 +232,8 @@ type loadFlags struct {
 	RecordShapes string `help:"Keep the sizes of all calls in a file, for atlasc tune." type:"path" placeholder:"FILE.JSON"`
 }
 
-// prepare opens target and checkpoint and measures the model, with so many drafts of a sequence in a step.
-func (f loadFlags) prepare(ctx context.Context, drafts int) (*instance.Prepared, error) {
+// prepare opens target and checkpoint and measures the model, with what drafts for it.
+func (f loadFlags) prepare(ctx context.Context, d drafting) (*instance.Prepared, error) {
 	target, err := f.hardwareFlags.open(f.name())
 	if err != nil {
 		return nil, err
@@ -245,16 +245,16 @@ func (f loadFlags) prepare(ctx context.Context, drafts int) (*instance.Prepared,
 		}
 		target.Set = recorder.Watch(target.Set)
 	}
-	return f.prepareOn(ctx, target, drafts)
+	return f.prepareOn(ctx, target, d)
 }
 
 // prepareOn is prepare for a target that is open.
-func (f loadFlags) prepareOn(ctx context.Context, target *instance.Target, drafts int) (*instance.Prepared, error) {
+func (f loadFlags) prepareOn(ctx context.Context, target *instance.Target, d drafting) (*instance.Prepared, error) {
 	sizes, err := f.sizes(f.Exact)
 	if err != nil {
 		return nil, err
 	}
-	sizes.Drafts = drafts
+	sizes = d.set(sizes)
 	checkpoint, err := f.modelFlags.open(ctx, target)
 	if err != nil {
 		return nil, err
@@ -263,8 +263,8 @@ func (f loadFlags) prepareOn(ctx context.Context, target *instance.Target, draft
 }
 
 // load prepares and loads, and says on standard error what a user should know.
-func (f loadFlags) load(ctx context.Context, log *slog.Logger, drafts int) (*instance.Loaded, error) {
-	p, err := f.prepare(ctx, drafts)
+func (f loadFlags) load(ctx context.Context, log *slog.Logger, d drafting) (*instance.Loaded, error) {
+	p, err := f.prepare(ctx, d)
 	if err != nil {
 		return nil, err
 	}

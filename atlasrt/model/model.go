@@ -105,6 +105,8 @@ type Source interface {
 	Values(name string, shape ...int32) []float32
 	// Floats places computed values as f32.
 	Floats(values []float32) op.Ptr
+	// Words places computed values as i32.
+	Words(values []int32) op.Ptr
 	// Buffer takes memory for activations. Its contents are not defined.
 	Buffer(bytes int64) op.Ptr
 }
@@ -124,5 +126,6 @@ type Pattern struct{ First, Each, Every int32 }
 type Limits struct {
 	Rows        int32    // most rows in one step
 	Drafts      int32    // most drafts of one sequence in a step
+	Chunks      int32    // most sequences in a step of which tokens are drawn; only drafters ask
 	Activations op.DType // the element type that the kernel set calls act
 }

@@ -4,6 +4,8 @@ package op
 type Drafting interface {
 	Accept(Stream, Accept)
 	DraftRows(Stream, DraftRows)
+	NormPair(Stream, NormPair)
+	Lookup(Stream, Lookup)
 }
 
 // Accept finds out how many draws of each chunk count. There are Chunks chunks with Samples draws of a step whose rows have Tokens. Chunk n has
@@ -69,4 +71,31 @@ type DraftRows struct {
 	Pitch         int32 // at least Chunks and Seqs
 	BlockSize     int32
 	_             int32
+}
+
+// NormPair normalises two rows as RMSNorm does and puts them side by side:
+//
+//	Out[r] = [RMSNorm(In[r], Scale), RMSNorm(Other[Index[r]], OtherScale)]
+//
+// Where Index is zero, Index[r] is r. An index outside the OtherRows rows of Other gives zeros. It is what a drafting head reads: the embedding
+// of a token, and the hidden state of the row before it.
+type NormPair struct {
+	Out        Ptr   `atlas:"out act [Rows,2*Cols]"`
+	In         Ptr   `atlas:"in act [Rows,Cols]"`
+	Other      Ptr   `atlas:"in act [OtherRows,Cols]"`
+	Index      Ptr   `atlas:"in? i32 [Rows]"`
+	Scale      Ptr   `atlas:"in f32 [Cols]"`
+	OtherScale Ptr   `atlas:"in f32 [Cols]"`
+	Rows       int32 `atlas:"step"`
+	OtherRows  int32 `atlas:"step"`
+	Cols       int32
+	Eps        float32
+}
+
+// Lookup replaces numbers by those that a table has for them: IDs[r] = Table[IDs[r]]. A number outside the table becomes -1.
+type Lookup struct {
+	IDs   Ptr   `atlas:"inout i32 [Rows]"`
+	Table Ptr   `atlas:"in i32 [Count]"`
+	Rows  int32 `atlas:"step"`
+	Count int32
 }

@@ -23,7 +23,7 @@ func Bundle() *bundle.Bundle {
 		Needs:       []string{"asimd", "crc32", "atomics", "asimdrdm", "asimddp"},
 		Features:    []string{"bf16", "i8mm"},
 		Kernels:     Kernels[:],
-		Contract:    "073d41a30e60c9ba197f2ed883e7ad9e",
+		Contract:    "33a66956bd734dfdd27eb480ee677a5b",
 		Files:       files,
 		New: func(kernels []op.Kernel, has func(feature string) bool) bundle.Set {
 			return New(kernels, has)

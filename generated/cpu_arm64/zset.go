@@ -311,6 +311,8 @@ var Kernels = [...]bundle.Kernel{
 	{Name: "atlas_logits_f32_q6_k"},
 	{Name: "atlas_logits_int8_q6_k_0"},
 	{Name: "atlas_logits_int8_q6_k_1"},
+	{Name: "atlas_lookup"},
+	{Name: "atlas_norm_pair"},
 	{Name: "atlas_pack_bf16"},
 	{Name: "atlas_pack_q8_0"},
 	{Name: "atlas_pack_q4_0"},
@@ -647,6 +649,8 @@ const (
 	kernelLogitsF32Q6K
 	kernelLogitsInt8Q6K_0
 	kernelLogitsInt8Q6K_1
+	kernelLookup
+	kernelNormPair
 	kernelPackBf16
 	kernelPackQ8_0
 	kernelPackQ4_0
@@ -1290,9 +1294,19 @@ func (s *Set) Logits(q op.Stream, a op.Logits) {
 	}
 }
 
+// Lookup: kernels/lib/cpu/base.toml.
+func (s *Set) Lookup(q op.Stream, a op.Lookup) {
+	s.launchLookup(q, a)
+}
+
 // NormLinear: no kernel.
 func (s *Set) NormLinear(q op.Stream, a op.NormLinear) bool {
 	return false
+}
+
+// NormPair: kernels/lib/cpu/base.toml.
+func (s *Set) NormPair(q op.Stream, a op.NormPair) {
+	s.launchNormPair(q, a)
 }
 
 // NormRoute: no kernel.
@@ -3427,6 +3441,20 @@ func (s *Set) launchLogitsInt8Q6K(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32((int64(a.W.Rows) + 256 - 1) / 256), Y: 1, Z: 1}); g.X != 0 {
 		*(*argumentsLogits)(q.Args(unsafe.Sizeof(b))) = b
 		q.Launch(s.kernels[kernelLogitsInt8Q6K_1], g)
+	}
+}
+
+// launchLookup: kernels/lib/cpu/base.toml.
+func (s *Set) launchLookup(q op.Stream, a op.Lookup) {
+	*(*op.Lookup)(q.Args(unsafe.Sizeof(a))) = a
+	q.Launch(s.kernels[kernelLookup], op.Grid{X: 1, Y: 1, Z: 1})
+}
+
+// launchNormPair: kernels/lib/cpu/base.toml.
+func (s *Set) launchNormPair(q op.Stream, a op.NormPair) {
+	if g := (op.Grid{X: uint32(a.Rows), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.NormPair)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[kernelNormPair], g)
 	}
 }
 

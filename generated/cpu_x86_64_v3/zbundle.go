@@ -23,7 +23,7 @@ func Bundle() *bundle.Bundle {
 		Needs:       []string{"avx2", "fma", "f16c", "bmi1", "bmi2", "abm", "movbe"},
 		Features:    []string{},
 		Kernels:     Kernels[:],
-		Contract:    "447476da381535ddec8ebb9db4da7712",
+		Contract:    "3ba50f3be6b3d64f1bbcf9c37686449f",
 		Files:       files,
 		New: func(kernels []op.Kernel, has func(feature string) bool) bundle.Set {
 			return New(kernels, has)

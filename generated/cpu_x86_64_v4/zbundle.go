@@ -23,7 +23,7 @@ func Bundle() *bundle.Bundle {
 		Needs:       []string{"avx2", "fma", "f16c", "bmi1", "bmi2", "abm", "movbe", "avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"},
 		Features:    []string{"amx_bf16", "amx_int8", "amx_tile", "avx512_bf16", "avx512_vnni"},
 		Kernels:     Kernels[:],
-		Contract:    "bfcea9f018716fb8809a5c98a22ddcab",
+		Contract:    "f2097ed7afce5cf63e3d47acbae4fc1b",
 		Files:       files,
 		New: func(kernels []op.Kernel, has func(feature string) bool) bundle.Set {
 			return New(kernels, has)

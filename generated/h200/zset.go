@@ -956,6 +956,7 @@ var Kernels = [...]bundle.Kernel{
 	{Name: "atlas_logits_q6_k_4_long", MostBlocks: 132},
 	{Name: "atlas_logits_q6_k_8_long", MostBlocks: 132},
 	{Name: "atlas_logits_q6_k"},
+	{Name: "atlas_lookup"},
 	{Name: "atlas_norm_linear_bf16_1", MostBlocks: 264},
 	{Name: "atlas_norm_linear_q8_0_fixed_1", MostBlocks: 264},
 	{Name: "atlas_norm_linear_q8_0_1", MostBlocks: 264},
@@ -989,6 +990,7 @@ var Kernels = [...]bundle.Kernel{
 	{Name: "atlas_norm_linear_q6_k_fixed_1", MostBlocks: 264},
 	{Name: "atlas_norm_linear_q6_k_1", MostBlocks: 264},
 	{Name: "atlas_norm_linear_q6_k_4", MostBlocks: 132},
+	{Name: "atlas_norm_pair"},
 	{Name: "atlas_norm_route_row"},
 	{Name: "atlas_norm_route_row_of_256"},
 	{Name: "atlas_norm_route_row_of_256_wide"},
@@ -2046,6 +2048,7 @@ const (
 	kernelLogitsQ6K_4Long
 	kernelLogitsQ6K_8Long
 	kernelLogitsQ6K
+	kernelLookup
 	kernelNormLinearBf16_1
 	kernelNormLinearQ8_0Fixed_1
 	kernelNormLinearQ8_0_1
@@ -2079,6 +2082,7 @@ const (
 	kernelNormLinearQ6KFixed_1
 	kernelNormLinearQ6K_1
 	kernelNormLinearQ6K_4
+	kernelNormPair
 	kernelNormRouteRow
 	kernelNormRouteRowOf_256
 	kernelNormRouteRowOf_256Wide
@@ -4462,6 +4466,11 @@ func (s *Set) Logits(q op.Stream, a op.Logits) {
 	}
 }
 
+// Lookup: kernels/lib/cuda/base.toml.
+func (s *Set) Lookup(q op.Stream, a op.Lookup) {
+	s.launchLookup(q, a)
+}
+
 // NormLinear: kernels/h200/base/bf16/linear_few.toml,
 // kernels/h200/frag/few.toml,
 // kernels/h200/e4m3/half.toml,
@@ -4581,6 +4590,11 @@ func (s *Set) NormLinear(q op.Stream, a op.NormLinear) bool {
 		return false
 	}
 	return true
+}
+
+// NormPair: kernels/lib/cuda/base.toml.
+func (s *Set) NormPair(q op.Stream, a op.NormPair) {
+	s.launchNormPair(q, a)
 }
 
 // NormRoute: kernels/h200/base/bf16/experts_few.toml.
@@ -14353,6 +14367,14 @@ func (s *Set) launchLogitsQ6K(q op.Stream, a op.Logits) {
 	}
 }
 
+// launchLookup: kernels/lib/cuda/base.toml.
+func (s *Set) launchLookup(q op.Stream, a op.Lookup) {
+	if g := (op.Grid{X: uint32((int64(a.Rows) + 31) / 32), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.Lookup)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[kernelLookup], g)
+	}
+}
+
 // launchNormLinearBf16_1: kernels/h200/base/bf16/linear_few.toml, order few.
 func (s *Set) launchNormLinearBf16_1(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(264, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
@@ -14614,6 +14636,14 @@ func (s *Set) launchNormLinearQ6K_4(q op.Stream, a op.NormLinear) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.NormLinear)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[kernelNormLinearQ6K_4], g)
+	}
+}
+
+// launchNormPair: kernels/lib/cuda/base.toml.
+func (s *Set) launchNormPair(q op.Stream, a op.NormPair) {
+	if g := (op.Grid{X: uint32(a.Rows), Y: 2, Z: 1}); g.X != 0 {
+		*(*op.NormPair)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[kernelNormPair], g)
 	}
 }
 

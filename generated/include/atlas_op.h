@@ -578,6 +578,18 @@ static_assert(offsetof(atlas_Logits, W) == 24, "op.Logits.W");
 static_assert(offsetof(atlas_Logits, Rows) == 72, "op.Logits.Rows");
 static_assert(offsetof(atlas_Logits, InRows) == 76, "op.Logits.InRows");
 
+typedef struct atlas_Lookup {
+    int32_t *IDs;          // inout [Rows]
+    const int32_t *Table;  // in    [Count]
+    int32_t Rows;
+    int32_t Count;
+} atlas_Lookup;
+static_assert(sizeof(atlas_Lookup) == 24, "size of op.Lookup");
+static_assert(offsetof(atlas_Lookup, IDs) == 0, "op.Lookup.IDs");
+static_assert(offsetof(atlas_Lookup, Table) == 8, "op.Lookup.Table");
+static_assert(offsetof(atlas_Lookup, Rows) == 16, "op.Lookup.Rows");
+static_assert(offsetof(atlas_Lookup, Count) == 20, "op.Lookup.Count");
+
 typedef struct atlas_NormLinear {
     atlas_act *Out;             // out   [Rows:OutPitch,W.Rows]
     atlas_act *Sum;             // out   [Rows,W.Cols], may be null
@@ -603,6 +615,30 @@ static_assert(offsetof(atlas_NormLinear, Rows) == 96, "op.NormLinear.Rows");
 static_assert(offsetof(atlas_NormLinear, OutPitch) == 100, "op.NormLinear.OutPitch");
 static_assert(offsetof(atlas_NormLinear, Eps) == 104, "op.NormLinear.Eps");
 static_assert(offsetof(atlas_NormLinear, pad_) == 108, "op.NormLinear.pad_");
+
+typedef struct atlas_NormPair {
+    atlas_act *Out;           // out   [Rows,2*Cols]
+    const atlas_act *In;      // in    [Rows,Cols]
+    const atlas_act *Other;   // in    [OtherRows,Cols]
+    const int32_t *Index;     // in    [Rows], may be null
+    const float *Scale;       // in    [Cols]
+    const float *OtherScale;  // in    [Cols]
+    int32_t Rows;
+    int32_t OtherRows;
+    int32_t Cols;
+    float Eps;
+} atlas_NormPair;
+static_assert(sizeof(atlas_NormPair) == 64, "size of op.NormPair");
+static_assert(offsetof(atlas_NormPair, Out) == 0, "op.NormPair.Out");
+static_assert(offsetof(atlas_NormPair, In) == 8, "op.NormPair.In");
+static_assert(offsetof(atlas_NormPair, Other) == 16, "op.NormPair.Other");
+static_assert(offsetof(atlas_NormPair, Index) == 24, "op.NormPair.Index");
+static_assert(offsetof(atlas_NormPair, Scale) == 32, "op.NormPair.Scale");
+static_assert(offsetof(atlas_NormPair, OtherScale) == 40, "op.NormPair.OtherScale");
+static_assert(offsetof(atlas_NormPair, Rows) == 48, "op.NormPair.Rows");
+static_assert(offsetof(atlas_NormPair, OtherRows) == 52, "op.NormPair.OtherRows");
+static_assert(offsetof(atlas_NormPair, Cols) == 56, "op.NormPair.Cols");
+static_assert(offsetof(atlas_NormPair, Eps) == 60, "op.NormPair.Eps");
 
 typedef struct atlas_NormRoute {
     atlas_act *Normed;          // out   [Rows,W.Cols]

@@ -33,7 +33,9 @@ func Names() []string {
 		"Linear",
 		"LinearAdd",
 		"Logits",
+		"Lookup",
 		"NormLinear",
+		"NormPair",
 		"NormRoute",
 		"NormRouteUp",
 		"Pack",
@@ -72,7 +74,9 @@ type Struct interface {
 		op.Linear |
 		op.LinearAdd |
 		op.Logits |
+		op.Lookup |
 		op.NormLinear |
+		op.NormPair |
 		op.NormRoute |
 		op.NormRouteUp |
 		op.Pack |
@@ -133,8 +137,12 @@ func Call(set bundle.Set, q op.Stream, args any) bool {
 		return set.LinearAdd(q, x)
 	case op.Logits:
 		set.Logits(q, x)
+	case op.Lookup:
+		set.Lookup(q, x)
 	case op.NormLinear:
 		return set.NormLinear(q, x)
+	case op.NormPair:
+		set.NormPair(q, x)
 	case op.NormRoute:
 		return set.NormRoute(q, x)
 	case op.NormRouteUp:
@@ -235,8 +243,14 @@ func (t *Tap) LinearAdd(q op.Stream, x op.LinearAdd) bool { return t.Each(q, x) 
 // Logits calls Each.
 func (t *Tap) Logits(q op.Stream, x op.Logits) { t.Each(q, x) }
 
+// Lookup calls Each.
+func (t *Tap) Lookup(q op.Stream, x op.Lookup) { t.Each(q, x) }
+
 // NormLinear calls Each.
 func (t *Tap) NormLinear(q op.Stream, x op.NormLinear) bool { return t.Each(q, x) }
+
+// NormPair calls Each.
+func (t *Tap) NormPair(q op.Stream, x op.NormPair) { t.Each(q, x) }
 
 // NormRoute calls Each.
 func (t *Tap) NormRoute(q op.Stream, x op.NormRoute) bool { return t.Each(q, x) }

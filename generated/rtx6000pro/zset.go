@@ -158,6 +158,8 @@ var Kernels = [...]bundle.Kernel{
 	{Name: "atlas_logits_nvfp4"},
 	{Name: "atlas_logits_q6_k_8", MostBlocks: 188},
 	{Name: "atlas_logits_q6_k"},
+	{Name: "atlas_lookup"},
+	{Name: "atlas_norm_pair"},
 	{Name: "atlas_pack_bf16"},
 	{Name: "atlas_pack_q8_0"},
 	{Name: "atlas_pack_q4_0"},
@@ -381,6 +383,8 @@ const (
 	kernelLogitsNvfp4
 	kernelLogitsQ6K_8
 	kernelLogitsQ6K
+	kernelLookup
+	kernelNormPair
 	kernelPackBf16
 	kernelPackQ8_0
 	kernelPackQ4_0
@@ -930,9 +934,19 @@ func (s *Set) Logits(q op.Stream, a op.Logits) {
 	}
 }
 
+// Lookup: kernels/lib/cuda/base.toml.
+func (s *Set) Lookup(q op.Stream, a op.Lookup) {
+	s.launchLookup(q, a)
+}
+
 // NormLinear: no kernel.
 func (s *Set) NormLinear(q op.Stream, a op.NormLinear) bool {
 	return false
+}
+
+// NormPair: kernels/lib/cuda/base.toml.
+func (s *Set) NormPair(q op.Stream, a op.NormPair) {
+	s.launchNormPair(q, a)
 }
 
 // NormRoute: no kernel.
@@ -2179,6 +2193,22 @@ func (s *Set) launchLogitsQ6K(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32((int64(a.Rows) + 63) / 64 * ((int64(a.W.Rows) + 127) / 128)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[kernelLogitsQ6K], g)
+	}
+}
+
+// launchLookup: kernels/lib/cuda/base.toml.
+func (s *Set) launchLookup(q op.Stream, a op.Lookup) {
+	if g := (op.Grid{X: uint32((int64(a.Rows) + 31) / 32), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.Lookup)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[kernelLookup], g)
+	}
+}
+
+// launchNormPair: kernels/lib/cuda/base.toml.
+func (s *Set) launchNormPair(q op.Stream, a op.NormPair) {
+	if g := (op.Grid{X: uint32(a.Rows), Y: 2, Z: 1}); g.X != 0 {
+		*(*op.NormPair)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[kernelNormPair], g)
 	}
 }
 

@@ -54,6 +54,7 @@ var rules = map[string]string{
 	"atlasrt/internal/metrics":        "atlasrt/internal/engine",
 	"atlasrt/internal/repl":           "atlasrt/internal/chat atlasrt/internal/sample internal/table",
 	"atlasrt/internal/wrap":           "",
+	"atlasrt/internal/solo":           "atlasrt/op atlasrt/device atlasrt/model",
 	"atlasrt/internal/calls":          "atlasrt/op atlasrt/bundle generated/ops",
 	"atlasrt/internal/instance":       "atlasrt/op atlasrt/device atlasrt/bundle atlasrt/model atlasrt/internal generated/ops",
 	"atlasrt/internal/scripted":       "atlasrt/internal/server atlasrt/internal/instance atlasrt/internal/engine atlasrt/internal/completion atlasrt/internal/chat atlasrt/internal/parse atlasrt/internal/tokenizer atlasrt/internal/sample atlasrt/internal/weights",

@@ -37,6 +37,8 @@ func (s *still) Resolve(op.Stream, op.Resolve)                       {}
 func (s *still) Advance(op.Stream, op.Advance)                       {}
 func (s *still) Accept(op.Stream, op.Accept)                         {}
 func (s *still) DraftRows(op.Stream, op.DraftRows)                   {}
+func (s *still) NormPair(op.Stream, op.NormPair)                     {}
+func (s *still) Lookup(op.Stream, op.Lookup)                         {}
 func (s *still) Copy(op.Stream, op.Copy)                             {}
 func (s *still) Send([]byte)                                         {}
 func (s *still) Inputs() op.Ptr                                      { return 0 }

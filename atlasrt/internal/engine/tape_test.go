@@ -259,6 +259,14 @@ func (s tapeSampler) DraftRows(q op.Stream, x op.DraftRows) {
 	s.device.launch(q, func() { s.set.DraftRows(q, x) })
 }
 
+func (s tapeSampler) NormPair(q op.Stream, x op.NormPair) {
+	s.device.launch(q, func() { s.set.NormPair(q, x) })
+}
+
+func (s tapeSampler) Lookup(q op.Stream, x op.Lookup) {
+	s.device.launch(q, func() { s.set.Lookup(q, x) })
+}
+
 func (s tapeSampler) Copy(q op.Stream, x op.Copy) {
 	s.device.launch(q, func() { s.set.Copy(q, x) })
 }

@@ -9,16 +9,22 @@ import (
 	"github.com/atlas-inference/atlas/atlasrt/op"
 )
 
-// Dummy makes up a checkpoint for a config alone, its matrices stored as options say.
+// Dummy makes up a checkpoint for a config alone, its matrices stored as options say. It has a head that drafts where the config says so.
 func Dummy(t *Target, config *weights.Config, options dummy.Options) (*dummy.Checkpoint, error) {
 	construct, err := family(config)
 	if err != nil {
 		return nil, err
 	}
+	whole := alone(construct)
+	if hasHead(config) {
+		if whole, err = drafting(config, nil); err != nil {
+			return nil, err
+		}
+	}
 	all := func(name string) (load.Storage, bool) {
-		return load.Plain(weights.Info{Name: name, Type: tensor.BF16}), name != "rope_freqs.weight"
+		return load.Plain(weights.Info{Name: name, Type: tensor.BF16}), name != "rope_freqs.weight" && name != headPrefix+"lm_head.weight"
 	}
 	counter := load.NewCounter(t.Set, all)
-	construct(t.Set, counter, model.Limits{Rows: 1, Activations: op.F32})
+	whole(t.Set, counter, model.Limits{Rows: 1, Activations: op.F32})
 	return dummy.New(config, counter.Wants, options)
 }

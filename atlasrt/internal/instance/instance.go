@@ -21,10 +21,13 @@ type Sizes struct {
 	MaxContext     int      // tokens of one sequence
 	MaxSequences   int      // at a time
 	MaxBatchTokens int      // rows of one step
+	Drafts         int      // that the checkpoint's head makes for one sequence in a step; zero is none
+	DraftVocab     int      // ids below it are drafted, and those of added tokens; zero is all
 	BlockSize      int      // tokens of a cache block
 	Memory         int64    // bytes in all
 	KVType         op.DType // element type of the cache
-	Drafts         int      // of one sequence in a step, at most; 0: none
+
+	DraftScheme op.Scheme // that matrices of the head are quantised to: SchemeF8 or SchemeNVFP4; zero is as they are stored
 
 	KeepActivations bool // as they are, also where the checkpoint means them to be rounded
 }
@@ -41,10 +44,10 @@ type Prepared struct {
 
 	Progress func(done, total int64) // called while Load places weights, with their bytes; nil: nobody
 
-	construct build
+	construct buildDrafting
 	tap       *ops.Tap      // stands before the set
 	counted   model.Model   // over tap and Counter: it can be queued, and not run
-	drafter   model.Drafter // of counted; nil where nothing is drafted
+	drafter   model.Drafter // of counted; nil: nothing is drafted
 	free      int64         // bytes of the device, before anything was taken
 }
 
@@ -58,10 +61,6 @@ func Prepare(t *Target, c weights.Checkpoint, s Sizes) (*Prepared, error) {
 		return nil, fmt.Errorf("%s: %w", t.Bundle.Hardware, err)
 	}
 	p.Layout = p.counted.Layout()
-	if p.drafter, err = p.drafts(p.counted); err != nil {
-		return nil, err
-	}
-	fill(&p.Sizes.MaxSequences, min(engine.DefaultSequences, p.Sizes.MaxBatchTokens/(p.Sizes.Drafts+1)))
 	fill(&p.Sizes.MaxContext, min(int(p.Layout.MaxContext), defaultContext))
 	if err := p.bound(); err != nil {
 		return nil, err
@@ -75,21 +74,42 @@ func counted(t *Target, c weights.Checkpoint, s Sizes) (*Prepared, error) {
 	if err != nil {
 		return nil, err
 	}
+	whole := alone(construct)
+	if s.Drafts < 0 || s.Drafts > mostDrafts {
+		return nil, fmt.Errorf("%d drafts of a sequence in a step (must be 0 … %d)", s.Drafts, mostDrafts)
+	}
+	if s.Drafts > 0 {
+		tokens, err := draftable(c, s.DraftVocab)
+		if err == nil {
+			whole, err = drafting(c.Config(), tokens)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
 	stored := load.Stored(c, t.Set)
 	if s.KeepActivations {
 		stored = load.Unrounded(stored)
 	}
-	p := &Prepared{Target: t, Checkpoint: c, Sizes: s, construct: construct, Counter: load.NewCounter(t.Set, stored)}
+	if s.Drafts > 0 && s.DraftScheme != 0 {
+		stored = headStored(stored, s.DraftScheme)
+	}
+	p := &Prepared{Target: t, Checkpoint: c, Sizes: s, construct: whole, Counter: load.NewCounter(t.Set, stored)}
 	fill(&p.Sizes.BlockSize, engine.DefaultBlockSize)
 	fill(&p.Sizes.MaxBatchTokens, engine.DefaultBatchTokens)
+	fill(&p.Sizes.MaxSequences, min(engine.DefaultSequences, p.Sizes.MaxBatchTokens/(1+s.Drafts)))
 	p.tap = &ops.Tap{Set: t.Set}
-	p.counted = construct(p.tap, p.Counter, p.limits())
+	p.counted, p.drafter = whole(p.tap, p.Counter, p.limits())
+	if s.Drafts > 0 && p.drafter == nil {
+		return nil, fmt.Errorf("%s has no MTP head (tensors mtp.…), which would draft (leave %s out)", c, draftsFlag)
+	}
 	return p, nil
 }
 
-// Wants finds what a model reads from a checkpoint, also where it cannot be served. The error is that of the settings.
-func Wants(t *Target, c weights.Checkpoint) (*load.Counter, error) {
-	p, err := counted(t, c, Sizes{})
+// Wants finds what a model reads from a checkpoint, also where it cannot be served; with its head where there are to be drafts. The error is
+// that of the settings.
+func Wants(t *Target, c weights.Checkpoint, drafts int) (*load.Counter, error) {
+	p, err := counted(t, c, Sizes{Drafts: drafts})
 	if err != nil {
 		return nil, err
 	}
@@ -106,7 +126,10 @@ func fill(field *int, value int) {
 }
 
 func (p *Prepared) limits() model.Limits {
-	return model.Limits{Rows: int32(p.Sizes.MaxBatchTokens), Drafts: int32(p.Sizes.Drafts), Activations: p.Target.Bundle.Activations}
+	return model.Limits{
+		Rows: int32(p.Sizes.MaxBatchTokens), Chunks: int32(min(max(p.Sizes.MaxSequences, 1), mostChunks)), Drafts: int32(p.Sizes.Drafts),
+		Activations: p.Target.Bundle.Activations,
+	}
 }
 
 // memoryFlag is the Bound of sizes that were given.
@@ -152,9 +175,10 @@ func (p *Prepared) Plan() (engine.Memory, error) {
 // Need is what memory is planned for.
 func (p *Prepared) Need() engine.Need {
 	n := engine.Need{
-		Draws: p.Sizes.Drafts + 1, Layout: p.Layout, WeightBytes: p.Counter.Weights, ActivationBytes: p.Counter.Buffers, ScratchBytes: p.Scratch,
+		Layout: p.Layout, WeightBytes: p.Counter.Weights, ActivationBytes: p.Counter.Buffers, ScratchBytes: p.Scratch,
 		MemoryBytes: p.Sizes.Memory, FreeBytes: p.free, KVType: p.Sizes.KVType, BlockSize: p.Sizes.BlockSize,
 		MaxContext: p.Sizes.MaxContext, MaxSequences: p.Sizes.MaxSequences, MaxBatchTokens: p.Sizes.MaxBatchTokens,
+		Draws: 1 + p.Sizes.Drafts,
 	}
 	if p.drafter != nil {
 		n.Drafter = p.drafter.Memory()
@@ -165,8 +189,8 @@ func (p *Prepared) Need() engine.Need {
 // Loaded is a model with its weights in place.
 type Loaded struct {
 	*Prepared
-	Model   model.Model // ready for an engine
-	drafter model.Drafter
+	Model   model.Model   // ready for an engine
+	Drafter model.Drafter // that drafts for Model; nil: nothing is drafted
 	loader  *load.Loader
 }
 
@@ -195,15 +219,11 @@ func (p *Prepared) Load(ctx context.Context) (*Loaded, error) {
 		}
 	}
 	loader.Progress, loader.Asides = p.Progress, p.asides()
-	m := p.construct(p.Target.Set, loader, p.limits())
+	m, d := p.construct(p.Target.Set, loader, p.limits())
 	if err := loader.Finish(); err != nil {
 		return nil, errors.Join(fmt.Errorf("loading: %w", err), loader.Close())
 	}
-	drafter, err := p.drafts(m)
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("loading: %w", err), loader.Close())
-	}
-	return &Loaded{Prepared: p, Model: m, drafter: drafter, loader: loader}, nil
+	return &Loaded{Prepared: p, Model: m, Drafter: d, loader: loader}, nil
 }
 
 // packScratch is the scratch memory of a stream that packs weights.

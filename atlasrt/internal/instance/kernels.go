@@ -34,7 +34,9 @@ func (p *Prepared) Kernels() (map[string][]string, error) {
 		return served
 	}
 	var stream calls.Stream
-	p.counted.Forward(&stream, p.inputs(1, 1, p.Sizes.MaxContext))
+	in := p.inputs(1, 1, p.Sizes.MaxContext)
+	p.counted.Forward(&stream, in)
+	p.draft(&stream, in)
 	return readers, stream.Err
 }
 

@@ -27,24 +27,25 @@ func (p *Prepared) measure() error {
 			return reflect.TypeOf(args).Name() == served
 		}
 		p.counted.Forward(&stream, in)
-		p.tap.Sample(&stream, op.Sample{Rows: in.Seqs * int32(p.Sizes.Drafts+1), Vocab: p.Layout.Vocab, Edits: math.MaxInt32})
-		if p.drafter != nil {
-			p.draft(&stream, in)
-		}
+		p.tap.Sample(&stream, op.Sample{Rows: in.Seqs * int32(1+p.Sizes.Drafts), Vocab: p.Layout.Vocab, Edits: math.MaxInt32})
+		p.draft(&stream, in)
 	}
 	return stream.Err
 }
 
-// draft queues what counts and drafts behind a step that draws of all its sequences.
+// draft queues what counts and drafts behind a step that draws of each of its sequences.
 func (p *Prepared) draft(q op.Stream, in *model.Inputs) {
+	if p.drafter == nil {
+		return
+	}
 	drafts := int32(p.Sizes.Drafts)
 	p.tap.Accept(q, op.Accept{Rows: in.Rows, Samples: in.Seqs * (drafts + 1), Chunks: in.Seqs})
 	p.tap.DraftRows(q, op.DraftRows{Rows: in.Rows, Chunks: in.Seqs, Seqs: in.Seqs, MaxBlocks: in.MaxBlocks, Passes: drafts - 1, Pitch: in.Seqs, BlockSize: in.BlockSize})
-	d := model.Drafting{Step: in, Chunks: in.Seqs, Drafts: drafts, Pitch: in.Seqs}
+	d := &model.Drafting{Step: in, Chunks: in.Seqs, Drafts: drafts, Pitch: in.Seqs}
 	for _, kept := range p.drafter.Memory() {
 		d.Memory = append(d.Memory, make([]op.Ptr, len(kept.Arrays)))
 	}
-	p.drafter.Draft(q, &d)
+	p.drafter.Draft(q, d)
 }
 
 // inputs is a step of rows that seqs sequences of so many tokens each share, and that gives the logits of one row of each. It is not to be
@@ -73,5 +74,6 @@ func (p *Prepared) Calls(sequences, rowsEach, tokens int) ([]calls.Call, error) 
 	in := p.inputs(int32(sequences), int32(sequences*rowsEach), tokens)
 	p.counted.Forward(&stream, in)
 	p.tap.Sample(&stream, op.Sample{Rows: in.Seqs, Vocab: p.Layout.Vocab})
+	p.draft(&stream, in)
 	return list.Calls, stream.Err
 }

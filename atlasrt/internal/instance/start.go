@@ -1,10 +1,13 @@
 package instance
 
 import (
+	"fmt"
 	"log/slog"
 
+	"github.com/atlas-inference/atlas/atlasrt/device"
 	"github.com/atlas-inference/atlas/atlasrt/device/cpu"
 	"github.com/atlas-inference/atlas/atlasrt/internal/engine"
+	"github.com/atlas-inference/atlas/atlasrt/internal/solo"
 )
 
 // EngineOptions are what a user may switch about an engine, beside sizes.
@@ -47,7 +50,7 @@ func (l *Loaded) Start(o EngineOptions) (*engine.Engine, error) {
 		MaxBatchTokens: l.Sizes.MaxBatchTokens, MaxSequences: l.Sizes.MaxSequences, MaxContext: l.Sizes.MaxContext,
 		MaxWaiting: o.MaxWaiting, MaxWaitingTokens: o.MaxWaitingTokens, ChunkTokens: o.ChunkTokens,
 		NoPrefixSharing: o.NoPrefixSharing, CacheTokens: l.cacheTokens(o.CacheTokens), Log: o.Log,
-		Draws: l.Sizes.Drafts + 1, Drafter: l.drafter, FixedDrafts: o.FixedDrafts, ForceDrafts: o.ForceDrafts,
+		Draws: l.Sizes.Drafts + 1, Drafter: l.Drafter, FixedDrafts: o.FixedDrafts, ForceDrafts: o.ForceDrafts,
 		NoOverlap: o.NoOverlap, CaptureAtStart: o.CaptureAtStart, Graphs: o.Graphs, GraphSizes: o.GraphSizes,
 	})
 }
@@ -58,5 +61,19 @@ func (l *Loaded) Direct(context int) (*engine.Direct, error) {
 		Device: l.Target.Device, Set: l.Target.Set, Model: l.Model, ScratchBytes: l.Scratch,
 		KVType: l.Sizes.KVType, BlockSize: l.Sizes.BlockSize, Blocks: context/l.Sizes.BlockSize + 1,
 		MaxBatchTokens: l.Sizes.MaxBatchTokens, MaxContext: context, MaxSequences: 1,
+	})
+}
+
+// Solo runs one sequence of up to context tokens through the model and the head that drafts for it, for comparing both with references. The
+// stream is the caller's.
+func (l *Loaded) Solo(stream device.Stream, context int) (*solo.Sequence, error) {
+	m, hidden := l.Model.(solo.Decoder)
+	head, scores := l.Drafter.(solo.Head)
+	if !hidden || !scores {
+		return nil, fmt.Errorf("the model was loaded without a head that drafts (load it with drafts)")
+	}
+	return solo.New(solo.Config{
+		Device: l.Target.Device, Stream: stream, Set: l.Target.Set, Model: m, Head: head, Act: l.Target.Bundle.Activations, KVType: l.Sizes.KVType,
+		Rows: l.Sizes.MaxBatchTokens, Drafts: l.Sizes.Drafts, Context: context, BlockSize: l.Sizes.BlockSize,
 	})
 }

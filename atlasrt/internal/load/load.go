@@ -54,6 +54,8 @@ type conversion struct {
 
 func (c conversion) String() string {
 	switch {
+	case c.to == op.SchemeF8, c.to == op.SchemeNVFP4:
+		return fmt.Sprintf("stored as %s are quantised to %s as they are loaded", c.from, c.to)
 	case c.to == op.SchemeBF16:
 		return fmt.Sprintf("stored as %s are dequantised and rounded once to bf16", c.from)
 	case c.from == tensor.Q4_K:
@@ -199,7 +201,7 @@ func (c *Counter) part(p model.Part, cols int64) {
 	}
 	rows := storedRows(p)
 	codes := weights.Want{Name: s.Name, Shape: []int64{rows, cols}}
-	if s.Scheme == op.SchemeNVFP4 {
+	if s.Scheme == op.SchemeNVFP4 && !s.quantises {
 		codes.Shape = []int64{rows, cols / 2}
 	}
 	if c.want(codes, s.Scheme) {
@@ -253,6 +255,11 @@ func (c *Counter) Values(name string, shape ...int32) []float32 {
 // Floats implements model.Source.
 func (c *Counter) Floats(values []float32) op.Ptr {
 	return c.place(int64(len(values))*op.F32.Bytes(), nil)
+}
+
+// Words implements model.Source.
+func (c *Counter) Words(values []int32) op.Ptr {
+	return c.place(int64(len(values))*op.I32.Bytes(), nil)
 }
 
 // Buffer implements model.Source.

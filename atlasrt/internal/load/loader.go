@@ -267,8 +267,14 @@ func (l *Loader) Values(name string, shape ...int32) []float32 {
 }
 
 // Floats implements model.Source.
-func (l *Loader) Floats(values []float32) op.Ptr {
-	bytes := int64(len(values)) * op.F32.Bytes()
+func (l *Loader) Floats(values []float32) op.Ptr { return placeWords(l, values) }
+
+// Words implements model.Source.
+func (l *Loader) Words(values []int32) op.Ptr { return placeWords(l, values) }
+
+// placeWords places elements of 32 bits.
+func placeWords[T float32 | int32](l *Loader, values []T) op.Ptr {
+	bytes := int64(len(values)) * 4
 	p := l.weights.take(bytes)
 	if len(values) > 0 {
 		own := slices.Clone(values) // the caller may change its own

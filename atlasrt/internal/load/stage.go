@@ -84,6 +84,13 @@ func (l *Loader) stage(b *batch, to op.Ptr, w op.Weight, parts []model.Part) (fa
 			return make([]float32, w.Rows)
 		}
 		codes, scales := split(w.Scheme, int64(p.Rows), int64(w.Cols))
+		if s.quantises {
+			own, err := l.quantised(b, s, p, code, scale, int64(w.Cols))
+			l.fail(err)
+			factors = append(factors, append(own, make([]float32, int(p.Rows)-len(own))...)...)
+			code, scale = code+op.Ptr(codes), scale+op.Ptr(scales)
+			continue
+		}
 		l.fail(l.codes(b, s, p, code, codes))
 		switch w.Scheme {
 		case op.SchemeF8Block:

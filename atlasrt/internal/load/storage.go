@@ -50,6 +50,7 @@ type Storage struct {
 	blockCols int64        // columns of such a block
 	factor    weights.Info // the tensor with one scale for each row or for the matrix; no name: there is none
 	divides   bool         // weights are divided by factor and not multiplied
+	quantises bool         // elements become codes and scales when they are loaded
 	problem   string       // why it cannot be served; "" where it can
 }
 
@@ -58,7 +59,7 @@ func Plain(info weights.Info) Storage { return Storage{Info: info, Scheme: op.Sc
 
 // converts reports whether the codes are kept in another form than the checkpoint has.
 func (s Storage) converts() bool {
-	return s.Type != typeOf(s.Scheme) && (s.Scheme == op.SchemeBF16 || s.Type.Quantized())
+	return s.quantises || s.Type != typeOf(s.Scheme) && (s.Scheme == op.SchemeBF16 || s.Type.Quantized())
 }
 
 // Scales lists the tensors that hold its scales.
@@ -71,6 +72,9 @@ func (s Storage) Problem() string { return s.problem }
 
 // Form is how the tensors say that it is stored.
 func (s Storage) Form() quant.Form {
+	if s.quantises {
+		return quant.Plain
+	}
 	switch s.Scheme {
 	case op.SchemeF8:
 		return quant.FP8

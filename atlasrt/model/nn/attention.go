@@ -79,9 +79,8 @@ func (a *Attention) Place(r *Room) {
 	a.mixed = r.Act(a.heads * a.headDim)
 }
 
-// Forward implements Body. In this order: the projections of queries, keys and values, rotation by the step's angles and the store to the
-// cache, attention over the cache, its gate where there is one, and the output projection.
-func (a *Attention) Forward(q op.Stream, in *model.Inputs, h *Residual) {
+// Store implements Storer: the projections of queries, keys and values, rotation by the step's angles and the store to the cache.
+func (a *Attention) Store(q op.Stream, in *model.Inputs, h *Residual) {
 	keys, values := in.Memory[a.number][0], in.Memory[a.number][1]
 	h.Project(a.in, a.row)
 	a.ops.RotaryCache(q, op.RotaryCache{
@@ -89,6 +88,12 @@ func (a *Attention) Forward(q op.Stream, in *model.Inputs, h *Residual) {
 		Rows: in.Rows, QKVPitch: a.in.rows, Heads: a.heads, KVHeads: a.kv, HeadDim: a.headDim, Pairs: a.rope.pairs,
 		Blocks: in.Blocks, BlockSize: in.BlockSize, Pairing: op.PairHalf, KVType: in.KVType, Eps: a.eps,
 	})
+}
+
+// Forward implements Body. In this order: what Store does, attention over the cache, its gate where there is one, and the output projection.
+func (a *Attention) Forward(q op.Stream, in *model.Inputs, h *Residual) {
+	keys, values := in.Memory[a.number][0], in.Memory[a.number][1]
+	a.Store(q, in, h)
 	model.BeginLive(q)
 	a.ops.PagedAttention(q, op.PagedAttention{
 		Out: a.mixed, Q: a.row, K: keys, V: values, Starts: in.Starts, Lengths: in.Lengths, Tables: in.Tables,

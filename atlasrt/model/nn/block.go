@@ -27,6 +27,13 @@ type Mixer interface {
 	Keep(number int) model.Memory
 }
 
+// Storer is a mixer that can take rows in without computing what it gives for them.
+type Storer interface {
+	Mixer
+	// Store queues the part of Forward after which the mixer keeps the step's rows.
+	Store(q op.Stream, in *model.Inputs, h *Residual)
+}
+
 // Room is memory for activations of one body. All bodies have the same memory, since one is at work at a time.
 type Room struct {
 	next op.Ptr
@@ -50,16 +57,30 @@ func (r *Room) take(bytes int64) op.Ptr {
 	return at
 }
 
-// place gives all bodies their memory.
-func place(src model.Source, blocks []Block, limits model.Limits) {
+// place gives bodies their memory. It is that of an earlier call, where that is enough.
+func (b *Builder) place(bodies ...interface{ Place(r *Room) }) {
+	room := Room{rows: int64(b.limits.Rows), act: b.limits.Activations}
 	most := op.Ptr(0)
-	for _, b := range blocks {
-		room := Room{rows: int64(limits.Rows), act: limits.Activations}
-		b.Body.Place(&room)
-		most = max(most, room.next)
+	for _, body := range bodies {
+		counting := room
+		body.Place(&counting)
+		most = max(most, counting.next)
 	}
-	shared := src.Buffer(int64(most))
-	for _, b := range blocks {
-		b.Body.Place(&Room{next: shared, rows: int64(limits.Rows), act: limits.Activations})
+	if most > b.room {
+		b.shared, b.room = b.src.Buffer(int64(most)), most
 	}
+	room.next = b.shared
+	for _, body := range bodies {
+		own := room
+		body.Place(&own)
+	}
+}
+
+// placeBlocks gives the bodies of blocks their memory.
+func (b *Builder) placeBlocks(blocks []Block) {
+	bodies := make([]interface{ Place(r *Room) }, len(blocks))
+	for i, block := range blocks {
+		bodies[i] = block.Body
+	}
+	b.place(bodies...)
 }

@@ -23,11 +23,14 @@ type Builder struct {
 	config *Config
 	limits model.Limits
 	rope   *Rope // of all attention blocks
+
+	shared op.Ptr // activations of bodies
+	room   op.Ptr // bytes of them
 }
 
 // NewBuilder begins a decoder: parts call the kernels of ops, src gives weights and buffers, and limits say what buffers are made for.
 func NewBuilder(ops Ops, src model.Source, c *Config, limits model.Limits) *Builder {
-	return &Builder{ops, src, c, limits, NewRope(src, &c.Rotary, limits)}
+	return &Builder{ops: ops, src: src, config: c, limits: limits, rope: NewRope(src, &c.Rotary, limits)}
 }
 
 // Decoder is a list of blocks between an embedding and an output matrix. For each block h += after(body(before(h))); the logits are
@@ -52,7 +55,7 @@ func (b *Builder) Decoder(blocks func(layer int32, prefix string) []Block) *Deco
 	d := &Decoder{
 		ops:       b.ops,
 		config:    c,
-		embedding: b.src.Matrix(c.Hidden, model.Part{Name: "model.embed_tokens.weight", Rows: c.Vocab}),
+		embedding: b.src.Matrix(c.Hidden, model.Part{Name: embeddingName, Rows: c.Vocab}),
 		norm:      b.NewNorm("model.norm.weight"),
 		rope:      b.rope,
 		drafts:    b.limits.Drafts,
@@ -67,13 +70,27 @@ func (b *Builder) Decoder(blocks func(layer int32, prefix string) []Block) *Deco
 	}
 	d.head = d.embedding
 	if !c.Tied {
-		d.head = b.src.Matrix(c.Hidden, model.Part{Name: "lm_head.weight", Rows: c.Vocab})
+		d.head = b.src.Matrix(c.Hidden, model.Part{Name: c.headName(), Rows: c.Vocab})
 	}
-	act := b.limits.Activations
-	stream := func() op.Ptr { return b.src.Buffer(int64(b.limits.Rows) * int64(c.Hidden) * act.Bytes()) }
-	d.start = Residual{ops: b.ops, act: act, stream: stream(), sum: stream(), x: stream(), normed: stream()}
-	place(b.src, d.blocks, b.limits)
+	d.start = Residual{ops: b.ops, act: b.limits.Activations, stream: b.hiddenRows(), sum: b.hiddenRows(), x: b.hiddenRows(), normed: b.hiddenRows()}
+	b.placeBlocks(d.blocks)
 	return d
+}
+
+// hiddenRows takes memory for act [Rows,Hidden].
+func (b *Builder) hiddenRows() op.Ptr {
+	return b.src.Buffer(int64(b.limits.Rows) * int64(b.config.Hidden) * b.limits.Activations.Bytes())
+}
+
+// embeddingName is the tensor that tokens are looked up in.
+const embeddingName = "model.embed_tokens.weight"
+
+// headName is the tensor of the output matrix.
+func (c *Config) headName() string {
+	if c.Tied {
+		return embeddingName
+	}
+	return "lm_head.weight"
 }
 
 // PreNorm is the two blocks of a layer by the names that most checkpoints have: a mixer, and then a feed-forward network.
@@ -83,6 +100,9 @@ func (b *Builder) PreNorm(prefix string, mixer Mixer, feed Body) []Block {
 		{Before: b.NewNorm(prefix + "post_attention_layernorm.weight"), Body: feed},
 	}
 }
+
+// Hidden is where the rows of the last step lie behind the last norm, act [Rows,columns], until the next one.
+func (d *Decoder) Hidden() (rows op.Ptr, columns int32) { return d.start.normed, d.config.Hidden }
 
 // Layout implements model.Model.
 func (d *Decoder) Layout() model.Layout {
@@ -95,16 +115,7 @@ func (d *Decoder) Forward(q op.Stream, in *model.Inputs) {
 	h.q, h.rows = q, in.Rows
 	d.ops.Embedding(q, op.Embedding{Out: h.stream, IDs: in.Tokens, W: d.embedding, Rows: in.Rows})
 	d.rope.Forward(d.ops, q, in)
-	for i, block := range d.blocks {
-		next := d.norm
-		if i+1 < len(d.blocks) {
-			next = d.blocks[i+1].Before
-		}
-		h.enter(block, next)
-		block.Body.Forward(q, in, &h)
-	}
-	h.enter(Block{Before: d.norm}, Norm{})
-	rows := h.Normed()
+	rows := h.run(d.blocks, d.norm, in)
 	if in.Outputs > 0 {
 		d.ops.Logits(q, op.Logits{Out: in.Logits, In: rows, Index: in.Index, W: d.head, Rows: in.Outputs, InRows: in.Rows})
 	}

@@ -1,6 +1,9 @@
 package nn
 
-import "github.com/atlas-inference/atlas/atlasrt/op"
+import (
+	"github.com/atlas-inference/atlas/atlasrt/model"
+	"github.com/atlas-inference/atlas/atlasrt/op"
+)
 
 // Residual is the residual stream h of one step: the embedding plus the results of all blocks so far. A block's body reads h through the norm
 // before the block and adds its result to h, by the methods here and in no other way. They take a fused kernel where the set has one.
@@ -25,6 +28,24 @@ type Residual struct {
 	apart bool // x has still to be added to stream
 	ready bool // normed holds before(h)
 	ahead bool // normed holds next(h)
+}
+
+// run queues blocks, and behind the last one norm. It returns where norm(h) lies then.
+func (h *Residual) run(blocks []Block, norm Norm, in *model.Inputs) op.Ptr {
+	for i, block := range blocks {
+		h.enter(block, before(blocks, i+1, norm))
+		block.Body.Forward(h.q, in, h)
+	}
+	h.enter(Block{Before: norm}, Norm{})
+	return h.Normed()
+}
+
+// before is the norm before block i, or the last one where there is no such block.
+func before(blocks []Block, i int, last Norm) Norm {
+	if i < len(blocks) {
+		return blocks[i].Before
+	}
+	return last
 }
 
 // enter begins the work of a block; next is the norm before the block behind it.

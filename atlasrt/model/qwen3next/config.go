@@ -15,6 +15,10 @@ type Config struct {
 	AttentionGate bool  `json:"attn_output_gate" null:"true"` // always true in this family
 	UnitOffset    bool  `json:"norm_unit_offset"`             // 1 is added to the weights of norms, but for those in a delta net
 
+	HeadLayers    *int32 `json:"mtp_num_hidden_layers"`                     // of the head that drafts, in Qwen3.5 and its successors
+	NextLayers    *int32 `json:"num_nextn_predict_layers"`                  // the same in Qwen3-Next
+	OwnEmbeddings bool   `json:"mtp_use_dedicated_embeddings" null:"false"` // the head has an embedding and an output matrix of its own
+
 	mixture *nn.MixtureConfig // nil: there are no experts
 }
 
@@ -103,6 +107,29 @@ func (c *sparseConfig) Complete() error {
 		c.Normalise = true
 	}
 	return errors.Join(c.MixtureConfig.Complete(c.ordinary, c.Layers), c.Config.Complete())
+}
+
+// Head is how many layers the settings give the head that drafts. Where they say nothing, it has one if there is a head.
+func (c *Config) Head() int32 {
+	for _, n := range []*int32{c.HeadLayers, c.NextLayers} {
+		if n != nil {
+			return *n
+		}
+	}
+	return 1
+}
+
+// CheckHead says why a model cannot draft with its head.
+func (c *Config) CheckHead() error {
+	switch {
+	case c.Head() == 0:
+		return errors.New("the settings say that the model has no MTP head, which drafts (mtp_num_hidden_layers or num_nextn_predict_layers is 0)")
+	case c.Head() != 1:
+		return fmt.Errorf("the settings give the model's MTP head %d layers, and one with 1 is served", c.Head())
+	case c.OwnEmbeddings:
+		return errors.New("mtp_use_dedicated_embeddings is true, and a head that shares the model's embedding is served")
+	}
+	return nil
 }
 
 // recurrent tells which layers are delta nets.

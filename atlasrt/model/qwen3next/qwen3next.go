@@ -9,18 +9,46 @@ import (
 
 // New places the weights that src gives and returns the model. Errors stay in src.
 func New(ops nn.Ops, src model.Source, c *Config, limits model.Limits) model.Model {
-	options := nn.AttentionOptions{QKVBias: c.AttentionBias, OutBias: c.AttentionBias, QKNorm: true, Gated: true}
+	return c.decoder(nn.NewBuilder(ops, src, &c.Config, limits))
+}
+
+// NewDrafting is New for a model that drafts with the head of its checkpoint: the tokens of draftable, which are in order, alone, or all where
+// it is nil. The drafter is nil where there is no head.
+func NewDrafting(ops nn.DraftOps, src model.Source, c *Config, limits model.Limits, draftable []int32) (model.Model, model.Drafter) {
 	b := nn.NewBuilder(ops, src, &c.Config, limits)
+	d := c.decoder(b)
+	if !src.Has(headJoin + ".weight") {
+		return d, nil
+	}
+	names := nn.MTPNames{EmbeddingNorm: "mtp.pre_fc_norm_embedding.weight", HiddenNorm: "mtp.pre_fc_norm_hidden.weight", Join: headJoin, Norm: "mtp.norm.weight",
+		Head: "mtp.lm_head.weight"}
+	const prefix, layer = "mtp.layers.0.", 0
+	return d, b.NewMTP(ops, d, names, draftable, b.PreNorm(prefix, c.attention(b, layer, prefix), c.feed(b, c.mixture != nil, prefix)))
+}
+
+// headJoin is the matrix that every head has, whatever its layer is.
+const headJoin = "mtp.fc"
+
+func (c *Config) decoder(b *nn.Builder) *nn.Decoder {
 	return b.Decoder(func(layer int32, prefix string) []nn.Block {
 		var mixer nn.Mixer
 		if c.recurrent(layer) {
 			mixer = b.NewDeltaNet(&c.DeltaNetConfig, prefix+"linear_attn.")
 		} else {
-			mixer = b.NewAttention(layer, prefix+"self_attn.", options)
+			mixer = c.attention(b, layer, prefix)
 		}
-		if m := c.mixture; m != nil && m.Sparse(layer) {
-			return b.PreNorm(prefix, mixer, b.NewMixture(m, prefix+"mlp."))
-		}
-		return b.PreNorm(prefix, mixer, b.NewMLP(prefix+"mlp."))
+		return b.PreNorm(prefix, mixer, c.feed(b, c.mixture != nil && c.mixture.Sparse(layer), prefix))
 	})
+}
+
+func (c *Config) attention(b *nn.Builder, layer int32, prefix string) nn.Mixer {
+	options := nn.AttentionOptions{QKVBias: c.AttentionBias, OutBias: c.AttentionBias, QKNorm: true, Gated: true}
+	return b.NewAttention(layer, prefix+"self_attn.", options)
+}
+
+func (c *Config) feed(b *nn.Builder, sparse bool, prefix string) nn.Body {
+	if sparse {
+		return b.NewMixture(c.mixture, prefix+"mlp.")
+	}
+	return b.NewMLP(prefix + "mlp.")
 }

@@ -11,7 +11,7 @@ func cases(o Options, persistent bool) []*Case {
 	var list []*Case
 	for _, group := range [][]*Case{
 		packingCases(o), bufferCases(), embeddingCases(), normCases(), keeping(linearCases(o)), gateCases(), logitsCases(o),
-		angleCases(), rotaryCases(o), attentionCases(o), routeCases(o), keeping(expertCases(o)), sampleCases(o), resolveCases(), advanceCases(), acceptCases(), draftRowCases(), fusedCases(o), sizeCases(o),
+		angleCases(), rotaryCases(o), attentionCases(o), routeCases(o), keeping(expertCases(o)), sampleCases(o), resolveCases(), advanceCases(), acceptCases(), draftRowCases(), normPairCases(), lookupCases(), fusedCases(o), sizeCases(o),
 		recurrentCases(o), gatingCases(o),
 	} {
 		list = append(list, group...)
@@ -29,6 +29,7 @@ func batches(o Options) []*Case {
 	list := []*Case{
 		of(name("576 columns"), op.RMSNorm{Rows: rows, Cols: 576, Eps: 1e-5}),
 		of(name("1000 columns, residual"), op.RMSNorm{Rows: rows, Cols: 1000, Eps: 1e-5}).with("Residual"),
+		normPair(name("576 columns"), op.NormPair{Rows: rows, OtherRows: 310, Cols: 576, Eps: 1e-5}),
 		of(name("97 columns"), op.SwiGLU{Rows: rows, Cols: 97}),
 		of(name("1536 columns"), op.SwiGLU{Rows: rows, Cols: 1536}),
 		of(name("4×40"), op.GatedNorm{Rows: rows, Heads: 4, HeadDim: 40, ZPitch: 163, Eps: 1e-6}),

@@ -96,3 +96,46 @@ func draftRowCases() []*Case {
 	}
 	return list
 }
+
+// normPairCases have rows of every kind of width, with and without an index.
+func normPairCases() []*Case {
+	var list []*Case
+	for i, s := range []shape{{1, 96}, {1, 8192}, {5, 97}, {3, 144}, {300, 576}, {2, 1}, {17, 1536}, {64, 1023}, {1, 2048}, {9, 5120}} {
+		x := op.NormPair{Rows: int32(s.rows), OtherRows: int32(s.rows), Cols: int32(s.cols), Eps: []float32{1e-6, 1e-5}[i%2]}
+		list = append(list, of(s.String(), x))
+		x.OtherRows += 3
+		list = append(list, normPair(s.String()+" by index", x))
+	}
+	return list
+}
+
+// normPair chooses rows backwards, and for every fifth one none.
+func normPair(name string, x op.NormPair) *Case {
+	c, index := of(name, x), make([]int32, x.Rows)
+	for r := range index {
+		if index[r] = x.OtherRows - 1 - int32(r); r%5 == 4 {
+			index[r] = []int32{-1, x.OtherRows}[r%2]
+		}
+	}
+	set(c, "Index", index)
+	return c.with("Index")
+}
+
+// lookupCases have numbers at both ends of a table and outside it.
+func lookupCases() []*Case {
+	var list []*Case
+	for _, s := range []struct{ rows, count int32 }{{1, 1}, {1, 500}, {31, 97}, {33, 97}, {300, 4000}} {
+		c := of(fmt.Sprintf("%d of a table of %d", s.rows, s.count), op.Lookup{Rows: s.rows, Count: s.count})
+		ids, table := make([]int32, s.rows), make([]int32, s.count)
+		for r := range ids {
+			ids[r] = []int32{0, s.count - 1, s.count / 2, -1, s.count, -1 << 31, 1<<31 - 1}[r%7]
+		}
+		for i := range table {
+			table[i] = int32(i)*3 + 5
+		}
+		set(c, "IDs", ids)
+		set(c, "Table", table)
+		list = append(list, c)
+	}
+	return list
+}

@@ -50,7 +50,7 @@ func (r *Recorder) record(q op.Stream, args any) bool {
 		return false
 	}
 	switch args.(type) {
-	case op.Pack, op.Unpack, op.Copy, op.Fill, op.Convert, op.RotaryAngles, op.Resolve, op.Advance, op.Accept, op.DraftRows:
+	case op.Pack, op.Unpack, op.Copy, op.Fill, op.Convert, op.RotaryAngles, op.Resolve, op.Advance, op.Accept, op.DraftRows, op.Lookup:
 		return true
 	}
 	if err := r.note(ShapeOf(args)); err != nil {

@@ -29,6 +29,7 @@ func TestWork(t *testing.T) {
 		{op.LinearAdd{W: matrix(1, 64, 32), Rows: 2, OutPitch: 64}, 2 * (64*32 + 2*(32+2*64)), 2 * 2 * 64 * 32},
 		{op.NormLinear{W: matrix(1, 64, 32), Rows: 2, OutPitch: 64, Residual: given, Sum: given}, 2*(64*32+2*(3*32+64)) + 4*32, 2 * 2 * 64 * 32},
 		{op.RMSNorm{Rows: 1, Cols: 4096}, 2*2*4096 + 4*4096, 0},
+		{op.NormPair{Rows: 1, OtherRows: 1, Cols: 4096}, 2*4*4096 + 2*4*4096, 0},
 		{op.RMSNorm{Rows: 1, Cols: 4096, Residual: given}, 2*4*4096 + 4*4096, 0},
 		{op.Embedding{W: matrix(1, 151936, 4096), Rows: 2}, 2*(2*4096) + 2*2*4096 + 4*2, 0},
 		{op.Logits{W: matrix(1, 151936, 4096), Rows: 1, InRows: 512}, 2*(151936*4096+512*4096) + 4*151936 + 4, 2 * 151936 * 4096},

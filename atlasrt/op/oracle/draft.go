@@ -61,3 +61,33 @@ func (*Set) DraftRows(_ op.Stream, x op.DraftRows) {
 		}
 	}
 }
+
+// NormPair normalises pairs of rows.
+func (s *Set) NormPair(_ op.Stream, x op.NormPair) {
+	cols := int(x.Cols)
+	scale, otherScale := load(x.Scale, op.F32, 0, cols), load(x.OtherScale, op.F32, 0, cols)
+	for r := range int(x.Rows) {
+		row, other := load(x.In, s.act, r*cols, cols), make([]float64, cols)
+		normalise(row, scale, x.Eps)
+		from := r
+		if x.Index != 0 {
+			from = int(slice[int32](x.Index, int(x.Rows))[r])
+		}
+		if from >= 0 && from < int(x.OtherRows) {
+			other = load(x.Other, s.act, from*cols, cols)
+			normalise(other, otherScale, x.Eps)
+		}
+		s.store(x.Out, s.act, 2*r*cols, row)
+		s.store(x.Out, s.act, (2*r+1)*cols, other)
+	}
+}
+
+// Lookup replaces numbers by those of a table.
+func (*Set) Lookup(_ op.Stream, x op.Lookup) {
+	ids, table := slice[int32](x.IDs, int(x.Rows)), slice[int32](x.Table, int(x.Count))
+	for r, id := range ids {
+		if ids[r] = -1; id >= 0 && id < x.Count {
+			ids[r] = table[id]
+		}
+	}
+}

@@ -1,0 +1,107 @@
+package instance
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/atlas-inference/atlas/atlasrt/bundle"
+	"github.com/atlas-inference/atlas/atlasrt/internal/load"
+	"github.com/atlas-inference/atlas/atlasrt/internal/weights"
+	"github.com/atlas-inference/atlas/atlasrt/model"
+	"github.com/atlas-inference/atlas/atlasrt/model/qwen3next"
+	"github.com/atlas-inference/atlas/atlasrt/op"
+)
+
+// buildDrafting makes a model and what drafts for it, which is nil where the source has no head that does.
+type buildDrafting func(ops bundle.Set, src model.Source, limits model.Limits) (model.Model, model.Drafter)
+
+// draftsFlag asks for drafts.
+const draftsFlag = "--speculative"
+
+// Bounds of sizes for which memory is counted before they are checked against each other.
+const (
+	mostDrafts = 15
+	mostChunks = 1 << 16
+)
+
+// drafting finds the constructor of a checkpoint's model with its head, which drafts the tokens of draftable alone, or all where it is nil.
+func drafting(c *weights.Config, draftable []int32) (buildDrafting, error) {
+	c = c.Text()
+	switch kind := c.StringOr("model_type", ""); kind {
+	case "qwen3_next", "qwen3_5", "qwen3_5_text", "qwen3_5_moe", "qwen3_5_moe_text":
+		data, err := c.JSON()
+		if err != nil {
+			return nil, err
+		}
+		config, err := qwen3next.ReadConfig(c.File(), data, kind)
+		if err != nil {
+			return nil, err
+		}
+		if err := config.CheckHead(); err != nil {
+			return nil, fmt.Errorf("%s: %w (leave %s out)", c.File(), err, draftsFlag)
+		}
+		return func(ops bundle.Set, src model.Source, limits model.Limits) (model.Model, model.Drafter) {
+			return qwen3next.NewDrafting(ops, src, config, limits, draftable)
+		}, nil
+	default:
+		return nil, fmt.Errorf("%s: no head that drafts is known for model_type %q (leave %s out)", c.File(), kind, draftsFlag)
+	}
+}
+
+// draftable lists the tokens below a number, which are the most frequent ones of vocabularies that were made by merging, and those that were
+// added to the vocabulary: they end answers, and begin thoughts and calls. It is nil where that is all.
+func draftable(c weights.Checkpoint, below int) ([]int32, error) {
+	config := c.Config().Text()
+	vocabulary := config.IntOr("vocab_size", 0)
+	if below == 0 || below >= vocabulary {
+		return nil, config.Err()
+	}
+	if below < 0 {
+		return nil, fmt.Errorf("--mtp-vocab is %d (set it to 1 or more; 0 is all tokens)", below)
+	}
+	assets, err := c.Assets()
+	if err != nil {
+		return nil, err
+	}
+	t, err := openTokenizer(c, assets)
+	if err != nil {
+		return nil, fmt.Errorf("which tokens are control tokens, for --mtp-vocab: %w", err)
+	}
+	var ids []int32
+	for id := range int32(vocabulary) {
+		if eos, ok := t.EOS(); id < int32(below) || t.IsAdded(id) || ok && id == eos {
+			ids = append(ids, id)
+		}
+	}
+	return ids, nil
+}
+
+// headStored is stored for a head whose matrices, and whose copy of the output matrix, are quantised to a scheme as they are loaded.
+func headStored(stored func(string) (load.Storage, bool), scheme op.Scheme) func(string) (load.Storage, bool) {
+	return load.Requantised(stored, func(name string) load.Another {
+		switch {
+		case name == headPrefix+"lm_head.weight":
+			for _, of := range []string{name, "lm_head.weight", "model.embed_tokens.weight"} {
+				if _, ok := stored(of); ok {
+					return load.Another{Of: of, Scheme: scheme}
+				}
+			}
+		case strings.HasPrefix(name, headPrefix) && weights.EndsIn(name, "_proj.weight", ".fc.weight"):
+			return load.Another{Of: name, Scheme: scheme}
+		}
+		return load.Another{}
+	})
+}
+
+// alone is build for a model that does not draft.
+func alone(construct build) buildDrafting {
+	return func(ops bundle.Set, src model.Source, limits model.Limits) (model.Model, model.Drafter) {
+		return construct(ops, src, limits), nil
+	}
+}
+
+// hasHead reports whether settings say that a model has a head that drafts.
+func hasHead(c *weights.Config) bool {
+	c = c.Fresh().Text()
+	return max(c.IntOr("mtp_num_hidden_layers", 0), c.IntOr("num_nextn_predict_layers", 0)) > 0
+}
