@@ -11,6 +11,7 @@ import (
 func FuzzMachine(f *testing.F) {
 	f.Add(uint64(1), []byte("abcabc"))
 	f.Add(uint64(77), []byte("aabbccab"))
+	f.Add(uint64(4), []byte("0100")) // a text with many positions
 	v := NewVocabulary(smallVocabulary(), noControl)
 	f.Fuzz(func(t *testing.T, seed uint64, text []byte) {
 		g, _ := random(rand.New(rand.NewPCG(seed, 3)))

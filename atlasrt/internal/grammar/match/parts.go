@@ -10,8 +10,14 @@ type part struct {
 	node     *node  // with that terminal alone; nil where there is a word
 }
 
+// fewPositions is how many positions a node with parts has at most: in ambiguous texts there are many, which are gone through faster together.
+const fewPositions = 2
+
 // split are the parts of a node that has several, some of them words: as before a key. It is nil for others.
 func (n *node) split(w *work) []part {
+	if len(n.at) > fewPositions {
+		return nil
+	}
 	t := n.tables
 	t.lock.Lock()
 	defer t.lock.Unlock()
