@@ -131,7 +131,7 @@ func sampleAndAccept(t *testing.T, target *instance.Target, first, second []floa
 	starts = append(starts, int32(samples))
 	zero := place(append(zeros, 0))
 	out, position, count := place(zeros), place(positions), place(zeros)
-	target.Set.Sample(q, op.Sample{Out: out, Logits: place(logits), Temperature: place(ones), TopP: place(ones), MinP: zero, TopK: zero,
+	target.Set.Sample(q, op.Sample{Out: out, Logits: place(logits), Temperature: place(ones), TopP: place(ones), MinP: zero, TopNSigma: zero, MinEntropy: zero, XTCProbability: zero, XTCThreshold: zero, TopK: zero,
 		Seed: place(seeds), Position: position, EditStarts: zero, Rows: int32(samples), Vocab: int32(len(first))})
 	target.Set.Accept(q, op.Accept{Counts: count, Next: place(zeros), Last: place(zeros), Draws: out, Behind: place(zeros), Starts: place(starts),
 		Index: place(index), Tokens: place(tokens), Position: position, Rows: int32(samples), Samples: int32(samples), Chunks: int32(chunks)})
