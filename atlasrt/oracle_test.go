@@ -59,6 +59,8 @@ func (p patient) GatedAdd(q op.Stream, x op.GatedAdd)             { run(q, x, p.
 func (p patient) Route(q op.Stream, x op.Route)                   { run(q, x, p.Set.Route) }
 func (p patient) ExpertUp(q op.Stream, x op.ExpertUp)             { run(q, x, p.Set.ExpertUp) }
 func (p patient) ExpertDown(q op.Stream, x op.ExpertDown)         { run(q, x, p.Set.ExpertDown) }
+func (p patient) Accept(q op.Stream, x op.Accept)                 { run(q, x, p.Set.Accept) }
+func (p patient) DraftRows(q op.Stream, x op.DraftRows)           { run(q, x, p.Set.DraftRows) }
 func (p patient) NormPair(q op.Stream, x op.NormPair)             { run(q, x, p.Set.NormPair) }
 func (p patient) Lookup(q op.Stream, x op.Lookup)                 { run(q, x, p.Set.Lookup) }
 func (p patient) Sample(q op.Stream, x op.Sample)                 { run(q, x, p.Set.Sample) }

@@ -281,7 +281,7 @@ func TestLooseTools(t *testing.T) {
 		if ok, fits := f.accepts(atoms(&config, w.call("f", "a"))); !ok {
 			t.Errorf("%q is refused behind %q", w.call("f", "a"), fits)
 		}
-		if notes := f.grammar.Notes(); len(notes) == 0 || !strings.Contains(notes[0].String(), "tool f is not held") {
+		if notes := f.grammar.Notes(); len(notes) == 0 || !strings.Contains(notes[0].String(), "the tool f: any object may come") {
 			t.Errorf("notes %v, want one on the tool f", notes)
 		}
 		config.Declared[0].Strict = true

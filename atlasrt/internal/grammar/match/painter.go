@@ -1,6 +1,9 @@
 package match
 
-import "slices"
+import (
+	"math/bits"
+	"slices"
+)
 
 // painter makes masks of near tokens and lists of far ones. Between two of them it is clear.
 type painter struct {
@@ -51,16 +54,35 @@ func (p *painter) near(n *node) *mask {
 		if p.work.err != nil {
 			return nil
 		}
-		made = &mask{few: slices.Clone(p.few)}
-		if p.many {
-			made.few, made.many = nil, slices.Clone(p.bits)
-		}
+		made = p.made()
 		p.clear()
 		short.near.Store(made)
 		n.tables.note(64 + 4*(len(made.few)+len(made.many)))
 	}
 	n.near.Store(made)
 	return made
+}
+
+// made is what was painted. Where a single token is left of many, or came twice, it is a list of that one: State.Only asks for its length.
+func (p *painter) made() *mask {
+	if !p.many {
+		slices.Sort(p.few)
+		p.few = slices.Compact(p.few)
+		return &mask{few: slices.Clone(p.few)}
+	}
+	set, last := 0, 0
+	for at, word := range p.bits {
+		if word != 0 {
+			set, last = set+bits.OnesCount32(word), at
+		}
+		if set > 1 {
+			return &mask{many: slices.Clone(p.bits)}
+		}
+	}
+	if set == 0 {
+		return &mask{}
+	}
+	return &mask{few: []int32{int32(32*last + bits.TrailingZeros32(p.bits[last]))}}
 }
 
 // paint adds the near tokens of a node.
