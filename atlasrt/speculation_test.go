@@ -70,6 +70,12 @@ func TestDraftsOverKernels(t *testing.T) {
 	eachHardware(t, true, func(t *testing.T, target *instance.Target) {
 		m := place(t, target, testdata.Shared(t, "golden/qwen3"), true)
 		defer m.Close()
+		var engines []*engine.Engine
+		defer func() { // before the device is closed
+			for _, e := range engines {
+				_ = e.Close()
+			}
+		}()
 		start := func(change func(*engine.Config)) *engine.Engine {
 			c := engine.Config{Device: target.Device, Set: target.Set, Model: drafted{m.Model}, ScratchBytes: m.Scratch, KVType: op.F32, Blocks: 40, MaxContext: 128,
 				MaxSequences: 2, MaxBatchTokens: 32, Graphs: engine.GraphsNone}
@@ -78,7 +84,7 @@ func TestDraftsOverKernels(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			t.Cleanup(func() { _ = e.Close() })
+			engines = append(engines, e)
 			return e
 		}
 		requests := []engine.Request{{Sampling: sample.Greedy()}, {Sampling: sample.Defaults()}, {Sampling: sample.Greedy()}}
