@@ -89,7 +89,7 @@ func TestModelsWithoutADraftingHead(t *testing.T) {
 	sizes := smallSizes()
 	sizes.Drafts = 2
 	if _, err := instance.Prepare(target, madeUp(t, target, config, stored), sizes); err == nil ||
-		!strings.Contains(err.Error(), "no drafting head") || !strings.Contains(err.Error(), `"llama" (leave --speculative out)`) {
+		!strings.Contains(err.Error(), "no head that drafts is known") || !strings.Contains(err.Error(), `"llama" (leave --speculative out)`) {
 		t.Errorf("got %v, want an error that names what is missing", err)
 	}
 }
