@@ -273,6 +273,12 @@ func compareMask(t *testing.T, s State, v *Vocabulary, where ...any) {
 	if err := s.Mask(mask); err != nil {
 		t.Fatal(err)
 	}
+	compareTokens(t, s, v, mask, where...)
+}
+
+// compareTokens compares a mask with what becomes of every token.
+func compareTokens(t *testing.T, s State, v *Vocabulary, mask []uint32, where ...any) {
+	t.Helper()
 	for id := range int32(v.Tokens()) {
 		_, want := s.Next(id)
 		if got := mask[id/32]>>(id%32)&1 != 0; got != want {

@@ -162,7 +162,7 @@ func (c *compiler) lookAtObject(o *object) (alive, sure bool) {
 			return false, sure
 		}
 	}
-	if o.max != unbounded && required > o.max {
+	if o.max != unbounded && max(required, o.min) > o.max {
 		return false, true
 	}
 	sure = true
