@@ -11,7 +11,7 @@ SOAK     = 5
 GOLDEN   = ../shared
 RUNTIME  = go build $(TAGS) -trimpath -ldflags '-s -w' -o bin/atlasrt ./atlasrt
 
-.PHONY: build cuda cuda-all cuda-toolchain arm64 arm64-toolchain gpu-tests check test catalogue schemas conformance sdks frameworks clients testdata fuzz lint fmt gen bench serve clean
+.PHONY: build cuda cuda-all cuda-toolchain arm64 arm64-toolchain gpu-tests check test test-all catalogue schemas conformance sdks frameworks clients testdata fuzz lint fmt gen bench serve clean
 
 build: bin/atlasc ## compile the kernels of every CPU, then both programs
 	bin/atlasc build --hw 'cpu-*'
@@ -59,9 +59,12 @@ check: bin/atlasc ## generated code is current
 
 test: build smoke testdata check
 	go test $(TAGS) -timeout 20m ./...
-	bin/atlasc test
+	bin/atlasrt ops test --short
 	tools/arm64.sh short
 	tools/conformance.sh $(SOAK)
+
+test-all: test arm64 ## also the slow cases of operations, and all of arm64
+	bin/atlasc test
 
 conformance: build testdata ## clients against SmolLM2, and against a server that follows a script
 	tools/conformance.sh $(SOAK)
