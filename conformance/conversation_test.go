@@ -58,12 +58,13 @@ func TestContinuedMessage(t *testing.T) {
 	checkError(t, "two at the end", err, 400, "invalid_value", "messages[3]")
 }
 
-// What other servers' clients send: no model, tools that may not be called, samplers that are off, and samplers that are on.
+// What other servers' clients send: no model, tools that may not be called, samplers that are off, that are served, and that are not.
 func TestFieldsOfOthers(t *testing.T) {
 	s := open(t)
 	accepted := [][]option.RequestOption{
 		{option.WithJSONDel("model")}, {option.WithJSONSet("tool_choice", "none"), option.WithJSONSet("tools", []map[string]any{{"type": "function", "function": map[string]any{"name": "f"}}})},
 		{option.WithJSONSet("dry_multiplier", 0), option.WithJSONSet("xtc_probability", 0), option.WithJSONSet("mirostat", 0), option.WithJSONSet("typical_p", 1)},
+		{option.WithJSONSet("dry_multiplier", 0.8), option.WithJSONSet("xtc_probability", 0.5), option.WithJSONSet("top_n_sigma", 1), option.WithJSONSet("bad_words", []string{"never"})},
 		{option.WithJSONSet("top_p", 0)}, {option.WithJSONSet("repeat_penalty", 1.1)}, {option.WithJSONSet("max_tokens", 1.0)},
 	}
 	for i, options := range accepted {
@@ -71,7 +72,7 @@ func TestFieldsOfOthers(t *testing.T) {
 			t.Errorf("case %d: %v", i, err)
 		}
 	}
-	for name, value := range map[string]any{"dry_multiplier": 0.8, "xtc_probability": 0.5, "mirostat": 2, "typical_p": 0.9, "top_n_sigma": 1, "min_keep": 2, "options": map[string]any{"num_ctx": 8}} {
+	for name, value := range map[string]any{"mirostat": 2, "typical_p": 0.9, "dynatemp_range": 0.5, "min_keep": 2, "options": map[string]any{"num_ctx": 8}} {
 		_, err := s.client.Chat.Completions.New(s.ctx, s.question(1), option.WithJSONSet(name, value))
 		checkError(t, name, err, 400, "unsupported_parameter", name)
 	}
