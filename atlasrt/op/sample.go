@@ -55,6 +55,15 @@ type Sample struct {
 	Masks          int32 `atlas:"step"`
 }
 
+// Likeliest is a call that takes the likeliest token of each row, whatever else Sample can do. zeros has 2·rows+1 words of zero.
+func Likeliest(out, logits, zeros Ptr, rows, vocab int32) Sample {
+	z := zeros
+	return Sample{
+		Out: out, Logits: logits, Temperature: z, TopP: z, MinP: z, TopNSigma: z, MinEntropy: z, XTCProbability: z, XTCThreshold: z, TopK: z, Seed: z, Position: z,
+		EditStarts: z, EditToken: z, EditBias: z, EditFactor: z, EditOffset: z, Rows: rows, Vocab: vocab,
+	}
+}
+
 // Resolve copies a step's inputs, Count words, to where its kernels read them, which may be where they are: Out[i] = In[i]. The first Rows
 // words are tokens. A negative one refers to a token that the step before left for this one, sampled or drafted: Out[r] = Sampled[-1-In[r]]. A
 // reference past the Samples tokens gives -1.

@@ -124,8 +124,7 @@ func New(c Config) (*Sequence, error) {
 	d := &s.drafting
 	s.zero, s.scores = words(2*n+2), words(n*s.columns)
 	z := s.zero
-	s.sample = op.Sample{Out: words(n), Temperature: z, TopP: z, MinP: z, TopNSigma: z, MinEntropy: z, XTCProbability: z, XTCThreshold: z, TopK: z, Seed: z, Position: z, EditStarts: z, EditToken: z, EditBias: z, EditFactor: z,
-		EditOffset: z, Vocab: int32(s.vocab)}
+	s.sample = op.Likeliest(words(n), 0, z, 0, int32(s.vocab))
 	s.accept = op.Accept{Counts: words(1), Next: d.Next, Last: d.Last, Draws: s.sample.Out, Behind: d.Behind, Starts: words(2), Index: words(n), Tokens: in.Tokens, Position: z, Chunks: 1}
 	s.rows = op.DraftRows{Positions: d.Positions, Slots: d.Slots, Lengths: d.Lengths, Last: d.Last, StepPositions: in.Positions, Starts: d.Starts, Tables: in.Tables,
 		Room: words(1), Chunks: 1, Seqs: 1, MaxBlocks: in.MaxBlocks, Pitch: d.Pitch, BlockSize: in.BlockSize}

@@ -199,11 +199,8 @@ func (m *MTP) store() {
 // draw chooses the likeliest token of one row of each chunk.
 func (m *MTP) draw(q op.Stream, in *model.Drafting, draft int32, hidden, index op.Ptr) {
 	m.ops.Logits(q, op.Logits{Out: m.logits, In: hidden, Index: index, W: m.head, Rows: in.Chunks, InRows: m.rows.Rows})
-	z, to := m.zeros, in.Next+op.Ptr(4*draft*in.Pitch)
-	m.ops.Sample(q, op.Sample{
-		Out: to, Logits: m.logits, Temperature: z, TopP: z, MinP: z, TopNSigma: z, MinEntropy: z, XTCProbability: z, XTCThreshold: z, TopK: z, Seed: z, Position: z,
-		EditStarts: z, EditToken: z, EditBias: z, EditFactor: z, EditOffset: z, Rows: in.Chunks, Vocab: m.head.Rows,
-	})
+	to := in.Next + op.Ptr(4*draft*in.Pitch)
+	m.ops.Sample(q, op.Likeliest(to, m.logits, m.zeros, in.Chunks, m.head.Rows))
 	if m.table != 0 {
 		m.ops.Lookup(q, op.Lookup{IDs: to, Table: m.table, Rows: in.Chunks, Count: m.head.Rows})
 	}
