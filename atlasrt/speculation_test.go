@@ -1,13 +1,12 @@
 package main
 
 import (
-	"encoding/binary"
 	"slices"
 	"testing"
 
-	"github.com/atlas-inference/atlas/atlasrt/device"
 	"github.com/atlas-inference/atlas/atlasrt/internal/engine"
 	"github.com/atlas-inference/atlas/atlasrt/internal/instance"
+	"github.com/atlas-inference/atlas/atlasrt/internal/recall"
 	"github.com/atlas-inference/atlas/atlasrt/internal/sample"
 	"github.com/atlas-inference/atlas/atlasrt/model"
 	"github.com/atlas-inference/atlas/atlasrt/op"
@@ -22,47 +21,6 @@ func (d drafted) Layout() model.Layout {
 	l := d.Model.Layout()
 	l.Drafts = 3
 	return l
-}
-
-// recall drafts what the text of the one request goes on with, but for every fourth token. It waits for the device.
-type recall struct {
-	device device.Device
-	text   []int32
-}
-
-// Memory implements model.Drafter.
-func (*recall) Memory() []model.Memory { return nil }
-
-// Draft implements model.Drafter.
-func (r *recall) Draft(q op.Stream, in *model.Drafting) {
-	if err := q.(device.Stream).Sync(); err != nil {
-		q.Fail(err)
-		return
-	}
-	word := func(p op.Ptr) int32 {
-		var bytes [4]byte
-		if err := r.device.CopyOut(bytes[:], p); err != nil {
-			q.Fail(err)
-		}
-		return int32(binary.LittleEndian.Uint32(bytes[:]))
-	}
-	for n := range op.Ptr(in.Chunks) {
-		last := word(in.Last + 4*n)
-		if last < 0 {
-			continue
-		}
-		at := int(word(in.Step.Positions+op.Ptr(4*last))) + 1 // of the token that was drawn
-		for i := range int(in.Drafts) {
-			token := int32(0)
-			if at+1+i < len(r.text) && (at+i)%4 > 0 {
-				token = r.text[at+1+i]
-			}
-			to := in.Next + op.Ptr(4*in.Pitch*int32(i+1)) + 4*n
-			if err := r.device.CopyIn(to, binary.LittleEndian.AppendUint32(nil, uint32(token))); err != nil {
-				q.Fail(err)
-			}
-		}
-	}
 }
 
 // Over compiled kernels, whose rows do not depend on their batch, drafts change no token, however tokens are drawn.
@@ -113,14 +71,14 @@ func TestDraftsOverKernels(t *testing.T) {
 			want = append(want, tokens)
 		}
 		for _, overlap := range []bool{false, true} {
-			drafter := &recall{device: target.Device}
+			drafter := &recall.Drafter{Device: target.Device, Wrong: 4}
 			e := start(func(c *engine.Config) {
 				if c.Drafter, c.Draws, c.FixedDrafts, c.NoOverlap = drafter, 4, true, !overlap; overlap {
 					ahead(c)
 				}
 			})
 			for i, r := range requests {
-				drafter.text = slices.Concat(r.Prompt, want[i])
+				drafter.Text = slices.Concat(r.Prompt, want[i])
 				got, drafts := answer(e, r)
 				if !slices.Equal(got, want[i]) {
 					t.Errorf("request %d, overlap %t:\ngot  %v\nwant %v", i, overlap, got, want[i])

@@ -56,6 +56,7 @@ var rules = map[string]string{
 	"atlasrt/internal/wrap":           "",
 	"atlasrt/internal/solo":           "atlasrt/op atlasrt/device atlasrt/model",
 	"atlasrt/internal/calls":          "atlasrt/op atlasrt/bundle generated/ops",
+	"atlasrt/internal/recall":         "atlasrt/op atlasrt/device atlasrt/model",
 	"atlasrt/internal/instance":       "atlasrt/op atlasrt/device atlasrt/bundle atlasrt/model atlasrt/internal generated/ops",
 	"atlasrt/internal/scripted":       "atlasrt/internal/server atlasrt/internal/instance atlasrt/internal/engine atlasrt/internal/completion atlasrt/internal/chat atlasrt/internal/parse atlasrt/internal/tokenizer atlasrt/internal/sample atlasrt/internal/weights",
 	"atlasrt":                         "atlasrt generated targets internal/table internal/version",

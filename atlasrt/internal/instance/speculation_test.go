@@ -1,7 +1,6 @@
 package instance
 
 import (
-	"encoding/binary"
 	"runtime"
 	"slices"
 	"testing"
@@ -9,6 +8,7 @@ import (
 	"github.com/atlas-inference/atlas/atlasrt/bundle"
 	"github.com/atlas-inference/atlas/atlasrt/device/host"
 	"github.com/atlas-inference/atlas/atlasrt/internal/engine"
+	"github.com/atlas-inference/atlas/atlasrt/internal/recall"
 	"github.com/atlas-inference/atlas/atlasrt/internal/sample"
 	"github.com/atlas-inference/atlas/atlasrt/internal/weights"
 	"github.com/atlas-inference/atlas/atlasrt/internal/weights/dummy"
@@ -17,41 +17,6 @@ import (
 	"github.com/atlas-inference/atlas/atlasrt/op/oracle"
 	"github.com/atlas-inference/atlas/generated/ops"
 )
-
-// recall drafts what it was told that a text goes on with, but for every fifth token. It keeps nothing.
-type recall struct {
-	device *host.Device
-	text   []int32
-}
-
-func (recall) Memory() []model.Memory { return nil }
-
-func (r recall) Draft(q op.Stream, in *model.Drafting) {
-	word := func(p op.Ptr) int32 {
-		var bytes [4]byte
-		if err := r.device.CopyOut(bytes[:], p); err != nil {
-			q.Fail(err)
-		}
-		return int32(binary.LittleEndian.Uint32(bytes[:]))
-	}
-	for n := range op.Ptr(in.Chunks) {
-		last := word(in.Last + 4*n)
-		if last < 0 {
-			continue
-		}
-		at := int(word(in.Step.Positions+op.Ptr(4*last))) + 1 // of the token that was drawn
-		for i := range int(in.Drafts) {
-			token := int32(0)
-			if at+1+i < len(r.text) && (at+i)%5 > 0 {
-				token = r.text[at+1+i]
-			}
-			to := in.Next + op.Ptr(4*in.Pitch*int32(i+1)) + 4*n
-			if err := r.device.CopyIn(to, binary.LittleEndian.AppendUint32(nil, uint32(token))); err != nil {
-				q.Fail(err)
-			}
-		}
-	}
-}
 
 // Hybrid models, whose layers keep states, give the same tokens with drafts as without.
 func TestDraftsOverModelsWithStates(t *testing.T) {
@@ -65,7 +30,7 @@ func TestDraftsOverModelsWithStates(t *testing.T) {
 			c := engine.Config{Device: d, Set: set, Model: m, ScratchBytes: 1 << 20, KVType: op.F32, Blocks: 40, MaxBatchTokens: 32, MaxContext: 200, MaxSequences: 3,
 				Draws: most + 1, FixedDrafts: true, ChunkTokens: 5}
 			if most > 0 {
-				c.Drafter = recall{d, text}
+				c.Drafter = &recall.Drafter{Device: d, Text: text, Wrong: 5}
 			}
 			e, err := engine.New(c)
 			if err != nil {
@@ -141,6 +106,6 @@ func TestDraftShare(t *testing.T) {
 }
 
 // keeper is a drafter with keys and values of four heads of 8.
-type keeper struct{ recall }
+type keeper struct{ *recall.Drafter }
 
 func (keeper) Memory() []model.Memory { return []model.Memory{model.KeysAndValues(4, 8)} }
