@@ -31,10 +31,10 @@ type heldSchema struct {
 	judges *validate.Schema
 }
 
-// ownSchemas have all keywords that are held. All that they allow is short.
-func ownSchemas(t *testing.T) (all []heldSchema) {
+// casesOf reads a file of schemas with instances.
+func casesOf(t *testing.T, path string) []judge.Case {
 	t.Helper()
-	file, err := os.Open(filepath.Join("testdata", "structured", "schemas.jsonl"))
+	file, err := os.Open(path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,7 +43,13 @@ func ownSchemas(t *testing.T) (all []heldSchema) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, c := range cases {
+	return cases
+}
+
+// ownSchemas have all keywords that are held. All that they allow is short.
+func ownSchemas(t *testing.T) (all []heldSchema) {
+	t.Helper()
+	for _, c := range casesOf(t, filepath.Join("testdata", "structured", "schemas.jsonl")) {
 		judges, err := validate.Compile(string(c.Schema))
 		if err != nil {
 			t.Fatalf("%s: %v", c.Name, err)
@@ -59,15 +65,7 @@ const mostInstance = 60
 // drawnSchemas are those of MaskBench that have a short instance, in an order that is drawn once for all.
 func drawnSchemas(t *testing.T) (all []heldSchema) {
 	t.Helper()
-	file, err := os.Open(testdata.Shared(t, "jsonschema/maskbench.jsonl"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer file.Close()
-	cases, err := judge.Read(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	cases := casesOf(t, testdata.Shared(t, "jsonschema/maskbench.jsonl"))
 	nothing := match.NewVocabulary(nil, nil)
 	long, refused, unread := 0, 0, 0
 	for _, at := range rand.New(rand.NewPCG(1, 2)).Perm(len(cases)) {
