@@ -83,7 +83,7 @@ func build(config Config) (*Engine, error) {
 		e.depth = newDepth(config.Draws - 1)
 	}
 	e.changed = sync.NewCond(&e.mutex)
-	e.workers = newWorkers(r.layout.Vocab, e.wake, &e.counts)
+	e.workers = newWorkers(e.wake, &e.counts)
 	r.waiting = e.deliver
 	return e, nil
 }

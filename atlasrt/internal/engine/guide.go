@@ -26,7 +26,7 @@ type guide struct {
 
 	// What it finds.
 	forced []int32    // tokens that must come; where there are any there is no mask
-	masks  [][]uint32 // of the next token, and behind drafts
+	masks  [][]uint32 // of the next token, and behind drafts: as many as a step may draw
 	rows   int        // of masks, those that were found
 	err    error
 	beyond error // why nothing may be drawn behind the last of the drafts that have a mask; nil: something may
@@ -43,15 +43,23 @@ type guide struct {
 // mostForced is how many tokens a job forces at most; the next one goes on.
 const mostForced = 64
 
-func newGuide(r *Request, allowed []uint32) *guide {
+// newGuide is the guide of a request whose steps make so many draws, with all memory that its jobs need.
+func newGuide(r *Request, allowed []uint32, vocab int32, draws int) *guide {
 	if r.Grammar == nil {
 		return nil
 	}
-	return &guide{grammar: r.Grammar, ends: r.End, allowed: allowed, made: make(chan struct{}, 1)}
+	g := &guide{grammar: r.Grammar, ends: r.End, allowed: allowed, masks: make([][]uint32, draws), made: make(chan struct{}, 1)}
+	for i := range g.masks {
+		g.masks[i] = make([]uint32, maskWords(vocab))
+	}
+	return g
 }
 
-// job goes over the news. A mask has so many words.
-func (g *guide) job(words int) {
+// maskWords is how many words have a bit for each token.
+func maskWords(vocab int32) int { return divideUp(int(vocab), 32) }
+
+// job goes over the news.
+func (g *guide) job() {
 	defer func() {
 		if p := recover(); p != nil {
 			g.err = g.panics(p)
@@ -70,14 +78,14 @@ func (g *guide) job(words int) {
 	if g.force && g.findForced() {
 		return
 	}
-	if g.err = g.findMask(g.grammar, g.room(words)); g.err == nil {
-		g.follow(words)
+	if g.err = g.findMask(g.grammar, g.room()); g.err == nil {
+		g.follow()
 	}
 }
 
 // follow makes the masks behind drafts, as far as they may come. Where the grammar fails behind one that may, nothing can be drawn there: the
 // request fails as it would have, if the draft is right.
-func (g *guide) follow(words int) {
+func (g *guide) follow() {
 	defer func() {
 		if p := recover(); p != nil {
 			g.beyond = g.panics(p)
@@ -86,10 +94,11 @@ func (g *guide) follow(words int) {
 	}()
 	at := g.grammar
 	for _, draft := range g.drafts {
-		if draft < 0 || int(draft) >= 32*words || g.masks[g.rows-1][draft/32]>>(draft%32)&1 == 0 || slices.Contains(g.ends, draft) {
+		last := g.masks[g.rows-1]
+		if draft < 0 || int(draft) >= 32*len(last) || last[draft/32]>>(draft%32)&1 == 0 || slices.Contains(g.ends, draft) {
 			return
 		}
-		mask := g.room(words)
+		mask := g.room()
 		next, ok := at.Next(draft)
 		if !ok {
 			g.beyond = g.stuck(draft)
@@ -101,11 +110,8 @@ func (g *guide) follow(words int) {
 	}
 }
 
-// room makes the next mask, which allows nothing.
-func (g *guide) room(words int) []uint32 {
-	if g.rows == len(g.masks) {
-		g.masks = append(g.masks, make([]uint32, words))
-	}
+// room is the next mask, which allows nothing.
+func (g *guide) room() []uint32 {
 	mask := g.masks[g.rows]
 	clear(mask)
 	g.rows++

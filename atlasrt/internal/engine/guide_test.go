@@ -177,10 +177,10 @@ func TestMasksBehindDrafts(t *testing.T) {
 		{"it refuses what it allowed", listGrammar{[][]int32{{5, 6}, {7, 8}}, 2, "next", 1}, 0, []int32{5, 7}, [][]int32{{5, 6}, {7, 8}, {}}, "behind 42 tokens of the answer token 7 was drawn"},
 		{"it panics", listGrammar{[][]int32{{5, 6}, {7, 8}}, 2, "panic", 1}, 0, []int32{5, 7}, [][]int32{{5, 6}, {}}, "the grammar panics"},
 	}
-	g := &guide{} // whose memory is used again
+	g := newGuide(&Request{Grammar: endless{}}, nil, fakeVocab, 4) // whose memory is used again
 	for _, test := range cases {
 		*g = guide{masks: g.masks, grammar: Following(test.grammar), ends: []int32{30}, generated: 40, early: test.early, drafts: test.drafts}
-		g.job(maskWords(fakeVocab))
+		g.job()
 		var got [][]int32
 		for _, mask := range g.masks[:g.rows] {
 			tokens := []int32{}
@@ -197,5 +197,24 @@ func TestMasksBehindDrafts(t *testing.T) {
 		if (g.beyond == nil) != (test.beyond == "") || g.beyond != nil && !strings.Contains(g.beyond.Error(), test.beyond) {
 			t.Errorf("%s: behind them %v, want %q", test.name, g.beyond, test.beyond)
 		}
+	}
+}
+
+// The first job of a guide allocates no more than the last.
+func TestGuideHasItsMemory(t *testing.T) {
+	const draws = 3
+	guides := make([]*guide, 11)
+	for i := range guides {
+		guides[i] = newGuide(&Request{Grammar: endless{}}, nil, fakeVocab, draws)
+		guides[i].drafts = []int32{1, 2}
+	}
+	if got := testing.AllocsPerRun(len(guides)-1, func() {
+		g := guides[0]
+		guides = guides[1:]
+		if g.job(); g.rows != draws || g.err != nil {
+			t.Fatalf("%d masks (%v), want %d", g.rows, g.err, draws)
+		}
+	}); got != 0 {
+		t.Errorf("allocations of a first job: got %v, want 0", got)
 	}
 }

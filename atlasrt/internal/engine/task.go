@@ -42,7 +42,7 @@ func newTask(r Request, vocab int32, draws int) *task {
 			t.allowed[token/32] |= 1 << (token % 32)
 		}
 	}
-	t.guide = newGuide(&t.request, t.allowed)
+	t.guide = newGuide(&t.request, t.allowed, vocab, draws)
 	t.edits = sample.NewEdits(r.Sampling, vocab, r.Prompt, hold, r.Close)
 	t.sequence.Single = t.single()
 	return t

@@ -9,7 +9,6 @@ import (
 
 // workers run the jobs of guides, in the order in which they came, on a few goroutines that end when there are no more.
 type workers struct {
-	words  int          // of a mask
 	most   int          // goroutines
 	held   atomic.Int32 // tasks that are held until their job has ended
 	wake   func()       // tells the loop that a job has ended, where tasks are held
@@ -21,14 +20,11 @@ type workers struct {
 	active int
 }
 
-func newWorkers(vocab int32, wake func(), counts *counters) *workers {
-	w := &workers{words: maskWords(vocab), most: min(max(runtime.GOMAXPROCS(0)/2, 1), 8), wake: wake, counts: counts}
+func newWorkers(wake func(), counts *counters) *workers {
+	w := &workers{most: min(max(runtime.GOMAXPROCS(0)/2, 1), 8), wake: wake, counts: counts}
 	w.run = w.work
 	return w
 }
-
-// maskWords is how many words have a bit for each token.
-func maskWords(vocab int32) int { return divideUp(int(vocab), 32) }
 
 // add has a job done.
 func (w *workers) add(g *guide) {
@@ -59,7 +55,7 @@ func (w *workers) take() *guide {
 func (w *workers) work() {
 	for g := w.take(); g != nil; g = w.take() {
 		begun := time.Now()
-		if g.job(w.words); g.err == nil && len(g.forced) == 0 {
+		if g.job(); g.err == nil && len(g.forced) == 0 {
 			w.counts.masks.add(time.Since(begun))
 		}
 		g.made <- struct{}{}
