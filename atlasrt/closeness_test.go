@@ -25,20 +25,23 @@ type trial struct {
 	moved          []float64 // the most that bf16 moves a score of such a row
 }
 
+// subject is what is tried: it gives a row of logits for each position of a prompt that it computes in steps of so many rows, with a cache of kv.
+type subject func(t *testing.T, target *instance.Target, folder string, tokens []int32, rows int, kv op.DType) ([]float32, model.Layout)
+
 // try runs a prompt in steps of so many rows, with a cache of bf16.
-func try(t *testing.T, target *instance.Target, folder string, tokens []int32, rows int) trial {
+func (of subject) try(t *testing.T, target *instance.Target, folder string, tokens []int32, rows int) trial {
 	t.Helper()
 	var made choices
 	watched := *target
 	watched.Set = chooser{target.Set, &made}
-	got, layout := promptLogits(t, &watched, folder, tokens, rows, op.BF16)
+	got, layout := of(t, &watched, folder, tokens, rows, op.BF16)
 	x := trial{states: layout.Keeps(model.PerSequence)}
 	rules := roundedCalls(t, target, opened(t, folder), tokens, rows)
 	x.rounded = len(rules)
 	follow := func(act, kv op.DType) ([]float32, []routedRow) {
 		reference, routers := onRoundingOracle(t, act, rules), &routed{}
 		reference.Set = follower{Set: reference.Set, t: t, act: act, plain: oracle.New(act), taken: made, routed: routers}
-		logits, _ := promptLogits(t, reference, folder, tokens, rows, kv)
+		logits, _ := of(t, reference, folder, tokens, rows, kv)
 		return logits, routers.rows
 	}
 	exactly := op.F32
@@ -47,7 +50,8 @@ func try(t *testing.T, target *instance.Target, folder string, tokens []int32, r
 	}
 	truth, exact := follow(op.F32, exactly)
 	rounded, moved := follow(op.BF16, op.BF16)
-	x.losses, x.reference = positionLosses(got, truth, len(tokens)), positionLosses(rounded, truth, len(tokens))
+	positions := len(truth) / int(layout.Vocab)
+	x.losses, x.reference = positionLosses(got, truth, positions), positionLosses(rounded, truth, positions)
 	x.routed = len(exact)
 	for i, row := range exact {
 		if gap := row.gap(); gap > 0 {
@@ -67,6 +71,27 @@ func promptLogits(t *testing.T, target *instance.Target, folder string, tokens [
 	all, err := direct(t, m).Logits(tokens, 0, true)
 	if err != nil {
 		t.Fatal(err)
+	}
+	return all, m.Layout
+}
+
+// headScores are those of a head, at all positions but the last: each reads the token behind it.
+func headScores(t *testing.T, target *instance.Target, folder string, tokens []int32, rows int, kv op.DType) ([]float32, model.Layout) {
+	t.Helper()
+	sizes := smallSizes()
+	sizes.MaxBatchTokens, sizes.KVType, sizes.Drafts = rows, kv, 1
+	m := placeSized(t, target, opened(t, folder), sizes)
+	stream, s := solos(t, m, len(tokens))
+	defer stream.Close()
+	defer s.Close()
+	var all []float32
+	for first := 0; first < len(tokens)-1; first += rows {
+		end := min(first+rows, len(tokens)-1)
+		step, err := s.Take(tokens[first:end], tokens[end])
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, step.Scores...)
 	}
 	return all, m.Layout
 }
@@ -162,7 +187,12 @@ func (x trial) judge(most limit) error {
 // judged fails where a prompt in steps of so many rows loses more than it may.
 func judged(t *testing.T, target *instance.Target, folder string, tokens []int32, rows int, most limit) {
 	t.Helper()
-	x := try(t, target, folder, tokens, rows)
+	subject(promptLogits).judged(t, target, folder, tokens, rows, most)
+}
+
+func (of subject) judged(t *testing.T, target *instance.Target, folder string, tokens []int32, rows int, most limit) {
+	t.Helper()
+	x := of.try(t, target, folder, tokens, rows)
 	t.Log(x)
 	if err := x.judge(most); err != nil {
 		t.Error(err)
@@ -175,6 +205,21 @@ func TestBF16LosesLittleMoreThanTheOracle(t *testing.T) {
 			want := readGolden(t, name)
 			eachHardwareThat(t, keepsBF16, false, func(t *testing.T, target *instance.Target) {
 				judged(t, target, want.checkpoint, want.tokens, 128, inBF16)
+			})
+		})
+	}
+}
+
+// A head that drafts loses no more than its model.
+func TestHeadsLoseLittle(t *testing.T) {
+	for _, name := range heads() {
+		t.Run(name, func(t *testing.T) {
+			want := readGolden(t, name)
+			eachHardwareThat(t, keepsF32, false, func(t *testing.T, target *instance.Target) {
+				subject(headScores).judged(t, target, want.checkpoint, want.tokens, 128, inF32)
+			})
+			eachHardwareThat(t, keepsBF16, false, func(t *testing.T, target *instance.Target) {
+				subject(headScores).judged(t, target, want.checkpoint, want.tokens, 128, inBF16)
 			})
 		})
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"slices"
 	"testing"
 	"unsafe"
 
@@ -66,9 +67,12 @@ func (m mutant) DeltaNet(op.Stream, op.DeltaNet) bool       { return false }
 
 // A fault at one position in four is noticed, also where losses are compared by rank; and the reference itself is not found wrong.
 func TestFaultsAreNoticed(t *testing.T) {
-	for _, name := range []string{"qwen3_moe", "qwen3_next", "qwen3_5", "qwen3_5_moe", "qwen3_next-nvfp4-modelopt"} {
+	for _, name := range []string{"qwen3_moe", "qwen3_next", "qwen3_5", "qwen3_5_moe", "qwen3_next-nvfp4-modelopt", "qwen3_5_moe-mtp"} {
 		t.Run(name, func(t *testing.T) {
-			want := readGolden(t, name)
+			want, of := readGolden(t, name), subject(promptLogits)
+			if slices.Contains(heads(), name) {
+				of = headScores
+			}
 			for _, c := range []struct {
 				name string
 				with mutant
@@ -82,7 +86,7 @@ func TestFaultsAreNoticed(t *testing.T) {
 				target := onOracle(op.BF16)
 				c.with.patient = target.Set.(patient)
 				target.Set = c.with
-				x := try(t, target, want.checkpoint, want.tokens, 128)
+				x := of.try(t, target, want.checkpoint, want.tokens, 128)
 				err := x.judge(inBF16)
 				t.Logf("%s: %v", c.name, x)
 				if (err == nil) != c.ok {
