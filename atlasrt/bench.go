@@ -137,7 +137,7 @@ func (c *benchCommand) Run() error {
 }
 
 // set fills in what the flags say of an engine.
-func (c *benchCommand) set(o instance.EngineOptions) instance.EngineOptions {
+func (c *benchCommand) set(o engine.Options) engine.Options {
 	return c.engineFlags.set(c.draftFlags.set(o))
 }
 
@@ -155,9 +155,9 @@ func (c *benchCommand) check() error {
 }
 
 // options let as many requests wait as are sent at once.
-func (c *benchCommand) options() instance.EngineOptions {
+func (c *benchCommand) options() engine.Options {
 	most := slices.Max(append(c.Concurrency, 1))
-	return c.set(instance.EngineOptions{
+	return c.set(engine.Options{
 		ForceDrafts:      c.Acceptance,
 		MaxWaiting:       max(most, engine.DefaultWaiting),
 		MaxWaitingTokens: max(most*c.Context, engine.DefaultWaitingTokens),

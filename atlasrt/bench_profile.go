@@ -10,7 +10,7 @@ import (
 	"os"
 	"strings"
 
-	"github.com/atlas-inference/atlas/atlasrt/internal/instance"
+	"github.com/atlas-inference/atlas/atlasrt/internal/engine"
 	"github.com/atlas-inference/atlas/atlasrt/op/optest"
 	"github.com/atlas-inference/atlas/internal/table"
 )
@@ -56,7 +56,7 @@ func (c *benchCommand) profile() error {
 		return err
 	}
 	c.OptimizationLevel, c.GraphMode = 0, "none" // every call of every step comes by
-	e, err := m.Start(c.set(instance.EngineOptions{Log: slog.New(slog.NewTextHandler(os.Stderr, nil))}))
+	e, err := m.Start(c.set(engine.Options{Log: slog.New(slog.NewTextHandler(os.Stderr, nil))}))
 	if err != nil {
 		return err
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 
+	"github.com/atlas-inference/atlas/atlasrt/internal/engine"
 	"github.com/atlas-inference/atlas/atlasrt/internal/instance"
 	"github.com/atlas-inference/atlas/atlasrt/op"
 )
@@ -99,7 +100,7 @@ func (f speculativeFlags) load(ctx context.Context, log *slog.Logger) (*instance
 }
 
 // set fills in what the flags say of an engine.
-func (f draftFlags) set(o instance.EngineOptions) instance.EngineOptions {
+func (f draftFlags) set(o engine.Options) engine.Options {
 	o.FixedDrafts = f.NumDrafts > 0
 	return o
 }

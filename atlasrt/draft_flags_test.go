@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/atlas-inference/atlas/atlasrt/internal/engine"
 	"github.com/atlas-inference/atlas/atlasrt/internal/instance"
 	"github.com/atlas-inference/atlas/atlasrt/internal/weights/dummy"
 	"github.com/atlas-inference/atlas/atlasrt/op"
@@ -33,7 +34,7 @@ func TestDraftFlags(t *testing.T) {
 			}
 			flags := map[string]draftFlags{"serve": c.Serve.draftFlags, "run": c.Run.draftFlags, "bench": c.Bench.draftFlags, "plan": c.Plan.draftFlags}[command]
 			drafts, err := flags.drafting()
-			if o := flags.set(instance.EngineOptions{}); drafts.most != test.drafts || o.FixedDrafts != test.fixed {
+			if o := flags.set(engine.Options{}); drafts.most != test.drafts || o.FixedDrafts != test.fixed {
 				t.Errorf("%s %v: got %d drafts, fixed %t; want %d, %t", command, test.args, drafts.most, o.FixedDrafts, test.drafts, test.fixed)
 			}
 			if (err != nil) != (test.err != "") || err != nil && !strings.Contains(err.Error(), test.err) {

@@ -1,9 +1,6 @@
 package main
 
-import (
-	"github.com/atlas-inference/atlas/atlasrt/internal/engine"
-	"github.com/atlas-inference/atlas/atlasrt/internal/instance"
-)
+import "github.com/atlas-inference/atlas/atlasrt/internal/engine"
 
 // engineFlags say how steps are queued on the device. None of them changes a token.
 type engineFlags struct {
@@ -13,7 +10,7 @@ type engineFlags struct {
 }
 
 // set fills in what the flags say.
-func (f engineFlags) set(o instance.EngineOptions) instance.EngineOptions {
+func (f engineFlags) set(o engine.Options) engine.Options {
 	o.NoOverlap = f.OptimizationLevel == 0
 	o.CaptureAtStart = f.OptimizationLevel == 3
 	o.GraphSizes = f.GraphCaptureSizes

@@ -5,21 +5,20 @@ import (
 	"testing"
 
 	"github.com/atlas-inference/atlas/atlasrt/internal/engine"
-	"github.com/atlas-inference/atlas/atlasrt/internal/instance"
 )
 
 func TestOptimizationLevels(t *testing.T) {
 	cases := []struct {
 		args []string
-		want instance.EngineOptions
+		want engine.Options
 	}{
-		{nil, instance.EngineOptions{Graphs: engine.GraphsFullDecodeOnly}},
-		{[]string{"-O0"}, instance.EngineOptions{Graphs: engine.GraphsNone, NoOverlap: true}},
-		{[]string{"-O", "1"}, instance.EngineOptions{Graphs: engine.GraphsNone}},
-		{[]string{"-O3"}, instance.EngineOptions{Graphs: engine.GraphsFullDecodeOnly, CaptureAtStart: true}},
-		{[]string{"--optimization-level=0", "--graph-mode=full"}, instance.EngineOptions{Graphs: engine.GraphsFull, NoOverlap: true}},
+		{nil, engine.Options{Graphs: engine.GraphsFullDecodeOnly}},
+		{[]string{"-O0"}, engine.Options{Graphs: engine.GraphsNone, NoOverlap: true}},
+		{[]string{"-O", "1"}, engine.Options{Graphs: engine.GraphsNone}},
+		{[]string{"-O3"}, engine.Options{Graphs: engine.GraphsFullDecodeOnly, CaptureAtStart: true}},
+		{[]string{"--optimization-level=0", "--graph-mode=full"}, engine.Options{Graphs: engine.GraphsFull, NoOverlap: true}},
 		{[]string{"--graph-mode", "full_and_piecewise", "--graph-capture-sizes", "1,2,4"},
-			instance.EngineOptions{Graphs: engine.GraphsFullAndPiecewise, GraphSizes: []int{1, 2, 4}}},
+			engine.Options{Graphs: engine.GraphsFullAndPiecewise, GraphSizes: []int{1, 2, 4}}},
 	}
 	for _, test := range cases {
 		for _, command := range []string{"serve", "bench"} {
@@ -32,7 +31,7 @@ func TestOptimizationLevels(t *testing.T) {
 			if command == "bench" {
 				flags = c.Bench.engineFlags
 			}
-			if got := flags.set(instance.EngineOptions{}); !reflect.DeepEqual(got, test.want) {
+			if got := flags.set(engine.Options{}); !reflect.DeepEqual(got, test.want) {
 				t.Errorf("%s %v: got %+v, want %+v", command, test.args, got, test.want)
 			}
 		}

@@ -16,10 +16,10 @@ func TestHeadsKeepTheTokens(t *testing.T) {
 	for _, name := range []string{"qwen3_5_moe-mtp", "qwen3_next-mtp"} {
 		t.Run(name, func(t *testing.T) {
 			eachHardware(t, true, func(t *testing.T, target *instance.Target) {
-				want := answersWithDrafts(t, target, name, 0, instance.EngineOptions{})
+				want := answersWithDrafts(t, target, name, 0, engine.Options{})
 				for drafts := 1; drafts <= 3; drafts++ {
 					for _, fixed := range []bool{true, false} {
-						got := answersWithDrafts(t, target, name, drafts, instance.EngineOptions{FixedDrafts: fixed})
+						got := answersWithDrafts(t, target, name, drafts, engine.Options{FixedDrafts: fixed})
 						for i := range want {
 							if !slices.Equal(got[i], want[i]) {
 								t.Errorf("%d drafts, fixed %t, request %d:\ngot  %v\nwant %v", drafts, fixed, i, got[i], want[i])
@@ -33,7 +33,7 @@ func TestHeadsKeepTheTokens(t *testing.T) {
 }
 
 // answersWithDrafts asks a few requests at a time of a golden checkpoint.
-func answersWithDrafts(t *testing.T, target *instance.Target, name string, drafts int, o instance.EngineOptions) [][]int32 {
+func answersWithDrafts(t *testing.T, target *instance.Target, name string, drafts int, o engine.Options) [][]int32 {
 	t.Helper()
 	sizes := smallSizes()
 	sizes.Drafts, sizes.MaxBatchTokens = drafts, 40 // so that prompts come in chunks

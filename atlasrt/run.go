@@ -20,6 +20,7 @@ import (
 
 	"github.com/atlas-inference/atlas/atlasrt/internal/chat"
 	"github.com/atlas-inference/atlas/atlasrt/internal/completion"
+	"github.com/atlas-inference/atlas/atlasrt/internal/engine"
 	"github.com/atlas-inference/atlas/atlasrt/internal/instance"
 	"github.com/atlas-inference/atlas/atlasrt/internal/repl"
 )
@@ -64,7 +65,7 @@ func (c *runCommand) Run() error {
 	if err != nil {
 		return err
 	}
-	e, err := m.Start(c.draftFlags.set(instance.EngineOptions{}))
+	e, err := m.Start(c.draftFlags.set(engine.Options{}))
 	if err != nil {
 		return err
 	}

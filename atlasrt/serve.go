@@ -162,7 +162,7 @@ func (c *serveCommand) open(ctx context.Context, prepare func(context.Context) (
 		return nil, err
 	}
 	logAnswers(log, text)
-	options := instance.EngineOptions{MaxWaiting: c.MaxQueue, MaxWaitingTokens: c.QueueTokens, NoPrefixSharing: c.NoSharing, CacheTokens: c.CacheTokens, Log: log}
+	options := engine.Options{MaxWaiting: c.MaxQueue, MaxWaitingTokens: c.QueueTokens, NoPrefixSharing: c.NoSharing, CacheTokens: c.CacheTokens, Log: log}
 	e, err := m.Start(c.engineFlags.set(c.draftFlags.set(options)))
 	if err != nil {
 		return nil, err

@@ -36,7 +36,7 @@ func TestDraftsOverKernels(t *testing.T) {
 		}()
 		start := func(change func(*engine.Config)) *engine.Engine {
 			c := engine.Config{Device: target.Device, Set: target.Set, Model: drafted{m.Model}, ScratchBytes: m.Scratch, KVType: op.F32, Blocks: 40, MaxContext: 128,
-				MaxSequences: 2, MaxBatchTokens: 32, Graphs: engine.GraphsNone}
+				MaxSequences: 2, MaxBatchTokens: 32, Options: engine.Options{Graphs: engine.GraphsNone}}
 			change(&c)
 			e, err := engine.New(c)
 			if err != nil {

@@ -73,7 +73,7 @@ func TestMadeUpModelKeepsToForms(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e, err := m.Start(c.Serve.engineFlags.set(instance.EngineOptions{MaxWaiting: 10, MaxWaitingTokens: 10_000, Log: log}))
+	e, err := m.Start(c.Serve.engineFlags.set(engine.Options{MaxWaiting: 10, MaxWaitingTokens: 10_000, Log: log}))
 	if err != nil {
 		t.Fatal(err)
 	}

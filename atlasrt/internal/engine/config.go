@@ -22,17 +22,21 @@ type Config struct {
 	BlockSize int      // tokens of a cache block; DefaultBlockSize
 	Blocks    int      // of the cache; see Plan
 
-	MaxBatchTokens   int // rows of a step; DefaultBatchTokens. The model's buffers must hold as many
-	MaxSequences     int // running at once; DefaultSequences
-	MaxOutputs       int // rows of a step whose logits are kept; MaxSequences·Draws, which is the least. Scored prompts advance by as many
-	MaxContext       int // tokens of a prompt and its answer; the model's
+	MaxBatchTokens int // rows of a step; DefaultBatchTokens. The model's buffers must hold as many
+	MaxSequences   int // running at once; DefaultSequences
+	MaxOutputs     int // rows of a step whose logits are kept; MaxSequences·Draws, which is the least. Scored prompts advance by as many
+	MaxContext     int // tokens of a prompt and its answer; the model's
+
+	Draws   int           // tokens that a step may draw of one request: the next one, and one behind each draft; 1
+	Drafter model.Drafter // makes the drafts; nil where Draws is 1
+
+	Options
+}
+
+// Options are what whoever starts an engine may choose, whatever model it runs. Zero means the default where one is named.
+type Options struct {
 	MaxWaiting       int // requests that wait; DefaultWaiting
 	MaxWaitingTokens int // prompt tokens that wait; DefaultWaitingTokens
-
-	Draws       int           // tokens that a step may draw of one request: the next one, and one behind each draft; 1
-	Drafter     model.Drafter // makes the drafts; nil where Draws is 1
-	FixedDrafts bool          // every step makes Draws-1 drafts, and not as many as pay off
-	ForceDrafts float32       // for measurements: drafts are right with this probability, whatever they are; see op.Accept. 0: where they are drawn
 
 	ChunkTokens     int  // most prompt tokens of one request in a step; as many as fit
 	NoPrefixSharing bool // never takes a prompt from the cache
@@ -42,6 +46,9 @@ type Config struct {
 	Graphs         GraphMode // which steps are recorded and replayed, where the device can; GraphsFullDecodeOnly
 	GraphSizes     []int     // sequences that decode steps are rounded up to, larger ones are not recorded; up to MaxSequences in eighths
 	CaptureAtStart bool      // records decode steps of all sizes in New, and not when they first come
+
+	FixedDrafts bool    // every step makes Draws-1 drafts, and not as many as pay off
+	ForceDrafts float32 // for measurements: drafts are right with this probability, whatever they are; see op.Accept. 0: where they are drawn
 
 	Log *slog.Logger // told of steps that fail; nobody
 }

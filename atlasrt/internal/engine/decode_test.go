@@ -82,7 +82,7 @@ func (endless) Mask(to []uint32) error {
 func decoding(t testing.TB, sequences, drafts int, graphs GraphMode, overlap bool, penalty float32, grammar Grammar) (e *Engine, step func()) {
 	t.Helper()
 	s := &still{}
-	c := Config{Device: stillDevice{s}, Set: s, Model: s, KVType: op.BF16, Blocks: 200_000, Graphs: graphs, NoOverlap: !overlap, Draws: 1 + drafts}
+	c := Config{Device: stillDevice{s}, Set: s, Model: s, KVType: op.BF16, Blocks: 200_000, Draws: 1 + drafts, Options: Options{Graphs: graphs, NoOverlap: !overlap}}
 	if drafts > 0 {
 		c.Drafter = stillDrafter{}
 	}

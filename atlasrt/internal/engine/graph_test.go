@@ -45,7 +45,7 @@ func TestDecodeSizes(t *testing.T) {
 		{64, []int{32, 1, 8, 1}, []int{1, 8, 32}},
 	}
 	for _, test := range cases {
-		if got := decodeSizes(Config{MaxSequences: test.sequences, GraphSizes: test.given}); !slices.Equal(got, test.want) {
+		if got := decodeSizes(Config{MaxSequences: test.sequences, Options: Options{GraphSizes: test.given}}); !slices.Equal(got, test.want) {
 			t.Errorf("%d sequences, given %v: got %v, want %v", test.sequences, test.given, got, test.want)
 		}
 	}

@@ -180,7 +180,7 @@ func TestFurtherInput(t *testing.T) {
 			t.Run(fmt.Sprintf("%s, slow %v", test.name, slow), func(t *testing.T) {
 				d := &tapeDevice{Device: host.New(0), slow: slow}
 				ahead := &aheadDevice{graphDevice: &graphDevice{tapeDevice: d}}
-				e, err := build(Config{Device: ahead, Set: tapeSampler{oracle.New(op.F32), d}, Model: newFakeModel(d), KVType: op.F32, BlockSize: 4, Blocks: 100, GraphSizes: []int{4}})
+				e, err := build(Config{Device: ahead, Set: tapeSampler{oracle.New(op.F32), d}, Model: newFakeModel(d), KVType: op.F32, BlockSize: 4, Blocks: 100, Options: Options{GraphSizes: []int{4}}})
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -28,7 +28,7 @@ func TestDraftsOverModelsWithStates(t *testing.T) {
 			set := oracle.New(op.F32)
 			m := loaded(t, want.checkpoint, d, set, model.Limits{Rows: 32, Drafts: int32(most), Activations: op.F32})
 			c := engine.Config{Device: d, Set: set, Model: m, ScratchBytes: 1 << 20, KVType: op.F32, Blocks: 40, MaxBatchTokens: 32, MaxContext: 200, MaxSequences: 3,
-				Draws: most + 1, FixedDrafts: true, ChunkTokens: 5}
+				Draws: most + 1, Options: engine.Options{FixedDrafts: true, ChunkTokens: 5}}
 			if most > 0 {
 				c.Drafter = &recall.Drafter{Device: d, Text: text, Wrong: 5}
 			}

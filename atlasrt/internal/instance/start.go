@@ -2,30 +2,12 @@ package instance
 
 import (
 	"fmt"
-	"log/slog"
 
 	"github.com/atlas-inference/atlas/atlasrt/device"
 	"github.com/atlas-inference/atlas/atlasrt/device/cpu"
 	"github.com/atlas-inference/atlas/atlasrt/internal/engine"
 	"github.com/atlas-inference/atlas/atlasrt/internal/solo"
 )
-
-// EngineOptions are what a user may switch about an engine, beside sizes.
-type EngineOptions struct {
-	MaxWaiting, MaxWaitingTokens int  // as in engine.Config
-	ChunkTokens                  int  // as in engine.Config
-	CacheTokens                  int  // as in engine.Config; 0: cachedContexts contexts on a CPU
-	NoPrefixSharing              bool // as in engine.Config
-
-	// As in engine.Config.
-	NoOverlap, CaptureAtStart bool
-	Graphs                    engine.GraphMode
-	GraphSizes                []int
-	FixedDrafts               bool
-	ForceDrafts               float32
-
-	Log *slog.Logger // as in engine.Config
-}
 
 // cachedContexts is how many contexts of tokens a CPU's cache keeps before it takes memory that nobody has used.
 const cachedContexts = 2
@@ -38,20 +20,19 @@ func (l *Loaded) cacheTokens(asked int) int {
 	return asked
 }
 
-// Start gives the loaded model an engine, with the cache that the plan has room for.
-func (l *Loaded) Start(o EngineOptions) (*engine.Engine, error) {
+// Start gives the loaded model an engine, with the cache that the plan has room for. Where CacheTokens is 0, a CPU's cache keeps cachedContexts
+// contexts.
+func (l *Loaded) Start(o engine.Options) (*engine.Engine, error) {
 	memory, err := l.Plan()
 	if err != nil {
 		return nil, err
 	}
+	o.CacheTokens = l.cacheTokens(o.CacheTokens)
 	return engine.New(engine.Config{
 		Device: l.Target.Device, Set: l.Target.Set, Model: l.Model, ScratchBytes: l.Scratch,
 		KVType: l.Sizes.KVType, BlockSize: l.Sizes.BlockSize, Blocks: memory.Blocks,
 		MaxBatchTokens: l.Sizes.MaxBatchTokens, MaxSequences: l.Sizes.MaxSequences, MaxContext: l.Sizes.MaxContext,
-		MaxWaiting: o.MaxWaiting, MaxWaitingTokens: o.MaxWaitingTokens, ChunkTokens: o.ChunkTokens,
-		NoPrefixSharing: o.NoPrefixSharing, CacheTokens: l.cacheTokens(o.CacheTokens), Log: o.Log,
-		Draws: l.Sizes.Drafts + 1, Drafter: l.Drafter, FixedDrafts: o.FixedDrafts, ForceDrafts: o.ForceDrafts,
-		NoOverlap: o.NoOverlap, CaptureAtStart: o.CaptureAtStart, Graphs: o.Graphs, GraphSizes: o.GraphSizes,
+		Draws: l.Sizes.Drafts + 1, Drafter: l.Drafter, Options: o,
 	})
 }
 
