@@ -128,7 +128,7 @@ func TestStepsFitTheirScratchMemory(t *testing.T) {
 func fits(t *testing.T, target *instance.Target, options dummy.Options, heads [3]int, sequences int) {
 	data := fmt.Appendf(nil, `{"model_type": "qwen3", "hidden_size": 4096, "num_hidden_layers": 1, "num_attention_heads": %d, "num_key_value_heads": %d,
 		"head_dim": %d, "intermediate_size": 12288, "vocab_size": 1000, "max_position_embeddings": 40960, "rms_norm_eps": 1e-6}`, heads[0], heads[1], heads[2])
-	dimensions, err := qwen3.ReadConfig("config.json", data)
+	dimensions, err := qwen3.ReadConfig("config.json", data, "qwen3")
 	if err != nil {
 		t.Fatal(err)
 	}

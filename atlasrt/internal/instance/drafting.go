@@ -8,7 +8,7 @@ import (
 	"github.com/atlas-inference/atlas/atlasrt/internal/load"
 	"github.com/atlas-inference/atlas/atlasrt/internal/weights"
 	"github.com/atlas-inference/atlas/atlasrt/model"
-	"github.com/atlas-inference/atlas/atlasrt/model/qwen3next"
+	"github.com/atlas-inference/atlas/atlasrt/model/nn"
 	"github.com/atlas-inference/atlas/atlasrt/op"
 )
 
@@ -24,28 +24,48 @@ const (
 	mostChunks = 1 << 16
 )
 
-// drafting finds the constructor of a checkpoint's model with its head, which drafts the tokens of draftable alone, or all where it is nil.
-func drafting(c *weights.Config, draftable []int32) (buildDrafting, error) {
-	c = c.Text()
-	switch kind := c.StringOr("model_type", ""); kind {
-	case "qwen3_next", "qwen3_5", "qwen3_5_text", "qwen3_5_moe", "qwen3_5_moe_text":
-		data, err := c.JSON()
-		if err != nil {
-			return nil, err
-		}
-		config, err := qwen3next.ReadConfig(c.File(), data, kind)
-		if err != nil {
-			return nil, err
-		}
-		if err := config.CheckHead(); err != nil {
-			return nil, fmt.Errorf("%s: %w (leave %s out)", c.File(), err, draftsFlag)
-		}
-		return func(ops bundle.Set, src model.Source, limits model.Limits) (model.Model, model.Drafter) {
-			return qwen3next.NewDrafting(ops, src, config, limits, draftable)
-		}, nil
-	default:
-		return nil, fmt.Errorf("%s: no head that drafts is known for model_type %q (leave %s out)", c.File(), kind, draftsFlag)
+// head is the head of a family that drafts for its models.
+type head struct {
+	check func() error                          // says why the settings allow no drafts
+	build func(draftable []int32) buildDrafting // drafts the tokens of draftable alone, or all where it is nil
+}
+
+// drafts is a family whose models may have a head that drafts: see serves.
+func drafts[C interface {
+	nn.Family
+	CheckHead() error
+}](
+	read func(file string, data []byte, modelType string) (C, error), construct func(nn.Ops, model.Source, C, model.Limits) model.Model,
+	withHead func(nn.DraftOps, model.Source, C, model.Limits, []int32) (model.Model, model.Drafter), types ...string,
+) family {
+	return family{types, func(file string, data []byte, modelType string) (network, error) {
+		config, err := read(file, data, modelType)
+		n := newNetwork(file, modelType, config, construct)
+		n.head = &head{config.CheckHead, func(draftable []int32) buildDrafting {
+			return func(ops bundle.Set, src model.Source, limits model.Limits) (model.Model, model.Drafter) {
+				return withHead(ops, src, config, limits, draftable)
+			}
+		}}
+		return n, err
+	}}
+}
+
+// alone makes the model and no drafter.
+func (n network) alone() buildDrafting {
+	return func(ops bundle.Set, src model.Source, limits model.Limits) (model.Model, model.Drafter) {
+		return n.build(ops, src, limits), nil
 	}
+}
+
+// drafting makes the model with its head, which drafts the tokens of draftable alone, or all where it is nil.
+func (n network) drafting(draftable []int32) (buildDrafting, error) {
+	if n.head == nil {
+		return nil, fmt.Errorf("%s: no head that drafts is known for model_type %q (leave %s out)", n.file, n.modelType, draftsFlag)
+	}
+	if err := n.head.check(); err != nil {
+		return nil, fmt.Errorf("%s: %w (leave %s out)", n.file, err, draftsFlag)
+	}
+	return n.head.build(draftable), nil
 }
 
 // draftable lists the tokens below a number, which are the most frequent ones of vocabularies that were made by merging, and those that were
@@ -91,13 +111,6 @@ func headStored(stored func(string) (load.Storage, bool), scheme op.Scheme) func
 		}
 		return load.Another{}
 	})
-}
-
-// alone is build for a model that does not draft.
-func alone(construct build) buildDrafting {
-	return func(ops bundle.Set, src model.Source, limits model.Limits) (model.Model, model.Drafter) {
-		return construct(ops, src, limits), nil
-	}
 }
 
 // hasHead reports whether settings say that a model has a head that drafts.

@@ -11,13 +11,13 @@ import (
 
 // Dummy makes up a checkpoint for a config alone, its matrices stored as options say. It has a head that drafts where the config says so.
 func Dummy(t *Target, config *weights.Config, options dummy.Options) (*dummy.Checkpoint, error) {
-	construct, err := family(config)
+	n, err := networkOf(config)
 	if err != nil {
 		return nil, err
 	}
-	whole := alone(construct)
+	construct := n.alone()
 	if hasHead(config) {
-		if whole, err = drafting(config, nil); err != nil {
+		if construct, err = n.drafting(nil); err != nil {
 			return nil, err
 		}
 	}
@@ -25,6 +25,6 @@ func Dummy(t *Target, config *weights.Config, options dummy.Options) (*dummy.Che
 		return load.Plain(weights.Info{Name: name, Type: tensor.BF16}), name != "rope_freqs.weight" && name != headPrefix+"lm_head.weight"
 	}
 	counter := load.NewCounter(t.Set, all)
-	whole(t.Set, counter, model.Limits{Rows: 1, Activations: op.F32})
+	construct(t.Set, counter, model.Limits{Rows: 1, Activations: op.F32})
 	return dummy.New(config, counter.Wants, options)
 }

@@ -25,7 +25,7 @@ func TestDummyModelsStayFinite(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	construct, err := family(config)
+	n, err := networkOf(config)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,7 +37,7 @@ func TestDummyModelsStayFinite(t *testing.T) {
 			t.Fatal(err)
 		}
 		counter := load.NewCounter(target.Set, load.Stored(checkpoint, target.Set))
-		construct(target.Set, counter, limits)
+		n.build(target.Set, counter, limits)
 		if err := counter.Err(); err != nil {
 			t.Fatal(err)
 		}
@@ -52,7 +52,7 @@ func TestDummyModelsStayFinite(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		m := construct(target.Set, loader, limits)
+		m := n.build(target.Set, loader, limits)
 		if err := loader.Finish(); err != nil {
 			t.Fatal(err)
 		}

@@ -29,13 +29,13 @@ func prepared(t *testing.T, config string) (weights.Checkpoint, build, *load.Cou
 	if err != nil {
 		t.Fatal(err)
 	}
-	construct, err := family(c)
+	n, err := networkOf(c)
 	if err != nil {
 		t.Fatal(err)
 	}
 	counter := load.NewCounter(target.Set, load.Stored(checkpoint, target.Set))
-	construct(target.Set, counter, model.Limits{Rows: 8, Activations: op.F32})
-	return checkpoint, construct, counter, target
+	n.build(target.Set, counter, model.Limits{Rows: 8, Activations: op.F32})
+	return checkpoint, n.build, counter, target
 }
 
 // What a family reads follows from its config: names that must and must not be wanted.
@@ -146,7 +146,7 @@ func TestUnknownFamilyIsNamed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := family(c); err == nil || !strings.Contains(err.Error(), `"rwkv"`) {
+	if _, err := networkOf(c); err == nil || !strings.Contains(err.Error(), `"rwkv"`) {
 		t.Errorf("got %v, want an error that names rwkv", err)
 	}
 }
@@ -164,7 +164,7 @@ func TestSettingsWithoutSizesAreRefused(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := family(c); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+		if _, err := networkOf(c); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %v, want %q", text, err, want)
 		}
 	}

@@ -27,12 +27,12 @@ func loaded(t *testing.T, path string, d device.Device, set bundle.Set, limits m
 	if err != nil {
 		t.Fatal(err)
 	}
-	construct, err := family(c.Config())
+	n, err := networkOf(c.Config())
 	if err != nil {
 		t.Fatal(err)
 	}
 	counter := load.NewCounter(set, load.Stored(c, set))
-	construct(set, counter, limits)
+	n.build(set, counter, limits)
 	if err := counter.Err(); err != nil {
 		t.Fatal(err)
 	}
@@ -48,7 +48,7 @@ func loaded(t *testing.T, path string, d device.Device, set bundle.Set, limits m
 		t.Fatal(err)
 	}
 	loader.Asides = asides(c.Config().StringOr("model_type", ""))
-	m := construct(set, loader, limits)
+	m := n.build(set, loader, limits)
 	if err := loader.Finish(); err != nil {
 		t.Fatal(err)
 	}

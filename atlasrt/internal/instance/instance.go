@@ -70,18 +70,18 @@ func Prepare(t *Target, c weights.Checkpoint, s Sizes) (*Prepared, error) {
 
 // counted constructs a model over a counter.
 func counted(t *Target, c weights.Checkpoint, s Sizes) (*Prepared, error) {
-	construct, err := family(c.Config())
+	n, err := networkOf(c.Config())
 	if err != nil {
 		return nil, err
 	}
-	whole := alone(construct)
+	construct := n.alone()
 	if s.Drafts < 0 || s.Drafts > mostDrafts {
 		return nil, fmt.Errorf("%d drafts of a sequence in a step (must be 0 … %d)", s.Drafts, mostDrafts)
 	}
 	if s.Drafts > 0 {
 		tokens, err := draftable(c, s.DraftVocab)
 		if err == nil {
-			whole, err = drafting(c.Config(), tokens)
+			construct, err = n.drafting(tokens)
 		}
 		if err != nil {
 			return nil, err
@@ -94,12 +94,12 @@ func counted(t *Target, c weights.Checkpoint, s Sizes) (*Prepared, error) {
 	if s.Drafts > 0 && s.DraftScheme != 0 {
 		stored = headStored(stored, s.DraftScheme)
 	}
-	p := &Prepared{Target: t, Checkpoint: c, Sizes: s, construct: whole, Counter: load.NewCounter(t.Set, stored)}
+	p := &Prepared{Target: t, Checkpoint: c, Sizes: s, construct: construct, Counter: load.NewCounter(t.Set, stored)}
 	fill(&p.Sizes.BlockSize, engine.DefaultBlockSize)
 	fill(&p.Sizes.MaxBatchTokens, engine.DefaultBatchTokens)
 	fill(&p.Sizes.MaxSequences, min(engine.DefaultSequences, p.Sizes.MaxBatchTokens/(1+s.Drafts)))
 	p.tap = &ops.Tap{Set: t.Set}
-	p.counted, p.drafter = whole(p.tap, p.Counter, p.limits())
+	p.counted, p.drafter = construct(p.tap, p.Counter, p.limits())
 	if s.Drafts > 0 && p.drafter == nil {
 		return nil, fmt.Errorf("%s has no MTP head (tensors mtp.…), which would draft (leave %s out)", c, draftsFlag)
 	}

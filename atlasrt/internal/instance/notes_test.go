@@ -35,9 +35,9 @@ func TestDefaultsAreThoseOfTheClasses(t *testing.T) {
 		var config any
 		switch kind {
 		case "qwen3":
-			config, err = qwen3.ReadConfig("config.json", says)
+			config, err = qwen3.ReadConfig("config.json", says, kind)
 		case "qwen3_moe":
-			config, err = qwen3moe.ReadConfig("config.json", says)
+			config, err = qwen3moe.ReadConfig("config.json", says, kind)
 		default:
 			config, err = llama.ReadConfig("config.json", says, kind)
 		}
@@ -84,13 +84,13 @@ func noted(t *testing.T, config string, files map[string]string) (assumed, unrea
 		return "", "", err
 	}
 	defer c.Close()
-	construct, err := family(c.Config())
+	n, err := networkOf(c.Config())
 	if err != nil {
 		return "", "", err
 	}
 	set := oracle.New(op.F32)
 	counter := load.NewCounter(set, load.Stored(c, set))
-	construct(set, counter, model.Limits{Rows: 8, Activations: op.F32})
+	n.build(set, counter, model.Limits{Rows: 8, Activations: op.F32})
 	if err := leaveOut(c, counter.Wants); err != nil {
 		return "", "", err
 	}
@@ -203,7 +203,7 @@ func TestPublishedConfigsNeedNoNotes(t *testing.T) {
 			t.Fatal(err)
 		}
 		config = config.Text()
-		if _, err := family(config); err != nil {
+		if _, err := networkOf(config); err != nil {
 			t.Errorf("%s: %v", c.name, err)
 		}
 		if left := unread(nil, "config.json", config.Unread(), effectless.config); len(left)+len(config.Assumed()) > 0 {

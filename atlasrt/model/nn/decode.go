@@ -12,20 +12,23 @@ import (
 	"strings"
 )
 
-// family is a family's config, which embeds Config.
-type family interface {
+// Family is a family's config, which embeds Config.
+type Family interface {
+	// Complete fills what a config may leave out and checks it.
 	Complete() error
-	base() *Config
+	// Common is what the configs of all families have.
+	Common() *Config
 }
 
-func (c *Config) base() *Config { return c }
+// Common implements Family.
+func (c *Config) Common() *Config { return c }
 
 // Read decodes a config.json into a family's config and checks it. The config comes with the defaults of the family's class, which stay
 // where the file has no value. Errors begin with file.
 //
 // Null becomes nil in a pointer or slice, and what the tag `null` says elsewhere; without the tag it is refused, as in transformers. A
 // number may be written as 32.0 or "32"; where it is a text, Assumed says so.
-func Read[C family](file string, data []byte, config C) (C, error) {
+func Read[C Family](file string, data []byte, config C) (C, error) {
 	err := read(data, config)
 	if err != nil {
 		err = fmt.Errorf("%s: %w", file, err)
@@ -33,14 +36,14 @@ func Read[C family](file string, data []byte, config C) (C, error) {
 	return config, err
 }
 
-func read(data []byte, config family) error {
+func read(data []byte, config Family) error {
 	var values map[string]any
 	decoder := json.NewDecoder(bytes.NewReader(data))
 	decoder.UseNumber()
 	if err := decoder.Decode(&values); err != nil {
 		return err
 	}
-	c := config.base()
+	c := config.Common()
 	r := respeller{config: c}
 	known := r.object(values, reflect.TypeOf(config).Elem(), "")
 	if err := errors.Join(r.problems...); err != nil {

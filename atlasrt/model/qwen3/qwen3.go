@@ -12,9 +12,9 @@ import (
 // Config is a Qwen3's config.json.
 type Config struct{ nn.Config }
 
-// ReadConfig reads and checks a config.json; file names it in errors. What it may leave out is as in Qwen3Config of
+// ReadConfig reads and checks a config.json, whose model type is qwen3; file names it in errors. What it may leave out is as in Qwen3Config of
 // transformers 5.24 (src/transformers/models/qwen3/configuration_qwen3.py). A head_dim of null is refused, as it is there.
-func ReadConfig(file string, data []byte) (*Config, error) {
+func ReadConfig(file string, data []byte, _ string) (*Config, error) {
 	window, off := int32(4096), false
 	return nn.Read(file, data, &Config{nn.Config{
 		Hidden: 4096, Layers: 32, Heads: 32, KVHeads: 32, HeadDim: 128, Intermediate: 22016, Vocab: 151936, MaxPositions: 32768,

@@ -18,10 +18,10 @@ type Config struct {
 // defaultExperts is num_experts where a config says nothing.
 const defaultExperts = 128
 
-// ReadConfig reads and checks a config.json; file names it in errors. What it may leave out is as in Qwen3MoeConfig of
+// ReadConfig reads and checks a config.json, whose model type is qwen3_moe; file names it in errors. What it may leave out is as in Qwen3MoeConfig of
 // transformers 5.24 (src/transformers/models/qwen3_moe/configuration_qwen3_moe.py), whose heads are hidden_size divided by
 // num_attention_heads wide.
-func ReadConfig(file string, data []byte) (*Config, error) {
+func ReadConfig(file string, data []byte, _ string) (*Config, error) {
 	window, off := int32(4096), false
 	return nn.Read(file, data, &Config{
 		Config: nn.Config{
