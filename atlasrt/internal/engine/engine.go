@@ -1,3 +1,30 @@
+// Package engine runs a model for many requests at once: it plans steps, keeps the cache, queues launches and hands out
+// tokens. One goroutine, locked to its thread, owns the device's stream. Everything that crosses the engine's boundary is
+// token ids and encodable values: text, templates and stop strings live in front of it. At temperature 0 a request's
+// tokens do not depend on its neighbours, on chunking, on cache hits or on preemption.
+//
+// A step is one forward pass over a batch of rows, and the sampling behind it. A chunk is the rows that one sequence has in a
+// step: a part of its prompt, or its last token. A draw is a token that is sampled from a row's logits. Drafts are guessed tokens
+// that a chunk has as further rows: each has a draw as well, which counts where all drafts before it were drawn. An early
+// input of a step is sent before its forward pass, a late one is written while that runs, and read by sampling.
+//
+// Where the device works beside the host, a step is queued before the tokens of the last one are read: they stay on the
+// device for it, and an end is noticed one step late, at the cost of a row that nobody gets. What sampling needs to know of
+// those tokens, as penalties do, is a late input.
+//
+// A request may have a grammar. Other goroutines make the masks of the tokens that it allows while the forward pass runs.
+// Where only one token may come it is appended without a draw. A mask that takes long delays its own request alone: the draw
+// is put off, and its row computed again.
+//
+// Where to read:
+//
+//	loop.go                          the order of work
+//	runner.go input.go fill.go       a step on the device, and the arrays that it reads
+//	graph.go replay.go pieces.go     steps that are recorded and replayed
+//	task.go outbox.go inbox.go       a request inside, and its tokens on their way out
+//	settle.go guide.go workers.go    grammars
+//	draft.go late.go depth.go        drafts, and how many pay off
+//	config.go memory.go              what an engine is made of, and what fits
 package engine
 
 import (

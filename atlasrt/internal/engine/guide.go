@@ -3,12 +3,13 @@ package engine
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/atlas-inference/atlas/atlasrt/internal/sched"
 )
 
 // guide holds a task to its grammar. After each token a job goes over it and finds out what may come next: a few tokens that must come, or the
-// mask of those that may. While it runs, the guide is the job's; before and behind, the loop's.
+// mask of those that may. While a job runs, from begin until poll or wait, the guide is the job's; otherwise it is the loop's.
 //
 // Where a step draws several tokens there is a mask for each: the drafts between them come to the host with the tokens of the step that made them.
 type guide struct {
@@ -16,7 +17,7 @@ type guide struct {
 	ends    []int32  // that end the request
 	allowed []uint32 // mask of the tokens that the request allows; nil: all
 
-	// What a job is given.
+	// What begin and append give a job.
 	news      []int32 // tokens that came since the last job
 	generated int     // tokens in all
 	force     bool    // tokens that must come are wanted, up to most
@@ -24,7 +25,7 @@ type guide struct {
 	early     int     // tokens that must still come before the end
 	drafts    []int32 // of the tokens behind
 
-	// What it finds.
+	// What a job finds.
 	forced []int32    // tokens that must come; where there are any there is no mask
 	masks  [][]uint32 // of the next token, and behind drafts: as many as a step may draw
 	rows   int        // of masks, those that were found
@@ -34,10 +35,10 @@ type guide struct {
 	made chan struct{} // receives when a job has ended
 
 	// The loop's own.
-	running bool // a job was begun and its end was not received
-	ready   bool // the first mask is that of the next token
-	held    bool // the draw was given up until the mask is there
-	late    bool // it was given up the last time: nobody waits for it
+	running   bool // a job was begun and its end was not received
+	ready     bool // the first mask is that of the next token
+	postponed bool // the draw was put off until the mask is there
+	slow      bool // the last draw was put off: no step waits for this one
 }
 
 // mostForced is how many tokens a job forces at most; the next one goes on.
@@ -54,6 +55,30 @@ func newGuide(r *Request, allowed []uint32, vocab int32, draws int) *guide {
 	}
 	return g
 }
+
+// begin gives a job what it needs of a request that has generated so many tokens. No token is forced before the request is scored: before the
+// log-probabilities of its prompt, where it wants any, are on their way.
+func (g *guide) begin(r *Request, generated int, scored bool) {
+	g.generated = generated
+	g.early = max(r.MinTokens-generated, 0)
+	g.force = r.LogProbs < 0 && scored // a forced token has no logits
+	g.most = min(r.MaxTokens-generated, mostForced)
+	g.ready, g.running = false, true
+}
+
+// append takes in a token that was generated.
+func (g *guide) append(token int32) {
+	g.news, g.ready = append(g.news, token), false
+}
+
+// use lets a step draw with the masks that were found.
+func (g *guide) use() {
+	g.ready = true
+	g.slow, g.postponed = g.slow && g.postponed, false
+}
+
+// postpone lets the draw wait for its mask.
+func (g *guide) postpone() { g.postponed, g.slow = true, true }
 
 // maskWords is how many words have a bit for each token.
 func maskWords(vocab int32) int { return divideUp(int(vocab), 32) }
@@ -208,8 +233,18 @@ func (g *guide) poll() bool {
 	return !g.running
 }
 
-// guides tells whether a chunk draws a token that the guide of its task must have a say in, and has not.
-func (t *task) guides(c *sched.Chunk) bool {
+// wait returns when the last job has ended, or false when expired receives first.
+func (g *guide) wait(expired <-chan time.Time) (ended bool) {
+	select {
+	case <-g.made:
+		g.running = false
+	case <-expired:
+	}
+	return !g.running
+}
+
+// needsMask tells whether a chunk draws a token of a task whose guide has not let it: see use.
+func (t *task) needsMask(c *sched.Chunk) bool {
 	if t.guide == nil || t.guide.ready || c.Draws == 0 || c.Dropped {
 		return false
 	}

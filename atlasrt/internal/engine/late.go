@@ -2,7 +2,7 @@ package engine
 
 import "github.com/atlas-inference/atlas/atlasrt/internal/sample"
 
-// late is what sampling is told late of one draw: it may depend on the tokens before it.
+// late is the late inputs of one draw, which may depend on all tokens before it.
 type late struct {
 	edits sample.Entries
 	mask  []uint32 // nil: there is none
@@ -17,9 +17,9 @@ type lookahead struct {
 // mostAhead is how many logits a sequence may edit at most where it has drafts: the edits of each draw are sent.
 const mostAhead = 4096
 
-// know finds what the draws of a step are told late. left is what the step before left: see runner.next. Behind a draft it is what holds if the
-// draft is right; where it is not, nobody wants the draw.
-func (l *launches) know(left []int32, a *lookahead) {
+// findLate finds the late inputs of a step's draws. left is what the step before left: see runner.next. Those of a draw behind a draft are as they
+// are where the draft is right; where it is not, the draw does not count.
+func (l *launches) findLate(left []int32, a *lookahead) {
 	a.kept = sample.Entries{Token: a.kept.Token[:0], Bias: a.kept.Bias[:0], Factor: a.kept.Factor[:0], Offset: a.kept.Offset[:0]}
 	l.rows = l.rows[:0]
 	for i := range l.chunks {

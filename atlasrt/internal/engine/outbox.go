@@ -129,7 +129,7 @@ func (t *task) next(at int, finish sched.Finish) Event {
 	}
 	t.edits.Append(event.Token)
 	if t.guide != nil {
-		t.guide.news, t.guide.ready = append(t.guide.news, event.Token), false
+		t.guide.append(event.Token)
 	}
 	if at+1 == t.request.MinTokens {
 		t.edits.LetGo()

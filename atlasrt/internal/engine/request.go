@@ -1,16 +1,3 @@
-// Package engine runs a model for many requests at once: it plans steps, keeps the cache, queues launches and hands
-// out tokens.
-//
-// Where the device works beside the host, a step is queued before the tokens of the last one are read: they stay on the
-// device for it, and an end is noticed one step late, at the cost of a row that nobody gets. What sampling needs to know of them,
-// as penalties do, is sent while the forward pass runs.
-//
-// A request may have a grammar. The mask of the tokens that it allows is made by other goroutines while the forward pass runs. Where only one token
-// may come it is appended without a draw. A mask that takes long delays its own request alone: the draw is put off, and its row computed again.
-//
-// One goroutine, locked to its thread, owns the device's stream. Everything that crosses the engine's boundary is
-// token ids and encodable values: text, templates and stop strings live in front of it. At temperature 0 a request's
-// tokens do not depend on its neighbours, on chunking, on cache hits or on preemption.
 package engine
 
 import (

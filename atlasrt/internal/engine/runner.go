@@ -176,7 +176,7 @@ func (r *runner) finish() error {
 	if !l.late {
 		return nil
 	}
-	l.know(r.results, &r.ahead)
+	l.findLate(r.results, &r.ahead)
 	for _, row := range l.rows {
 		l.edits += row.edits.Len()
 		if row.mask != nil {

@@ -16,14 +16,8 @@ const (
 
 // guide has the guide of a task look for what may come behind its tokens.
 func (e *Engine) guide(t *task) {
-	g, r := t.guide, &t.request
-	g.generated = len(t.sequence.Generated())
-	g.early = max(r.MinTokens-g.generated, 0)
-	// Tokens that are forced have no logits, and none may come before those of the prompt are scored.
-	g.force = r.LogProbs < 0 && (t.started || !r.PromptLogProbs)
-	g.most = min(r.MaxTokens-g.generated, mostForced)
-	g.ready, g.running = false, true
-	e.workers.add(g)
+	t.guide.begin(&t.request, len(t.sequence.Generated()), t.started || !t.request.PromptLogProbs)
+	e.workers.add(t.guide)
 }
 
 // settle sees to it that all draws of a step but those that are dropped have their masks. Tokens that must come are appended without a draw.
@@ -32,7 +26,7 @@ func (e *Engine) settle(f *flight) {
 	e.mutex.Lock()
 	defer e.mutex.Unlock()
 	for i, t := range f.tasks {
-		if !t.guides(&f.plan.Chunks[i]) {
+		if !t.needsMask(&f.plan.Chunks[i]) {
 			continue
 		}
 		switch g := t.guide; {
@@ -43,11 +37,7 @@ func (e *Engine) settle(f *flight) {
 		case len(g.forced) > 0:
 			e.force(t)
 		default:
-			g.ready = true
-			if !g.held {
-				g.late = false
-			}
-			g.held = false
+			g.use()
 		}
 	}
 }
@@ -56,7 +46,7 @@ func (e *Engine) settle(f *flight) {
 func (e *Engine) await(f *flight) {
 	late := 0
 	for i, t := range f.tasks {
-		if t.guides(&f.plan.Chunks[i]) && !t.guide.poll() {
+		if t.needsMask(&f.plan.Chunks[i]) && !t.guide.poll() {
 			late++
 		}
 	}
@@ -69,19 +59,16 @@ func (e *Engine) await(f *flight) {
 	for i, t := range f.tasks {
 		g := t.guide
 		switch {
-		case !t.guides(&f.plan.Chunks[i]) || g.poll() || g.late && again && !alone:
+		case !t.needsMask(&f.plan.Chunks[i]) || g.poll() || g.slow && again && !alone:
 		case !again:
-			<-g.made
-			g.running, f.waited = false, true
+			f.waited = true
+			g.wait(nil)
 		default:
 			if f.waited = true; expired == nil {
 				e.timer.Reset(e.patience(alone))
 				expired = e.timer.C
 			}
-			select {
-			case <-g.made:
-				g.running = false
-			case <-expired:
+			if !g.wait(expired) {
 				expired = closed
 			}
 		}
@@ -111,7 +98,8 @@ func (e *Engine) postpone(t *task) {
 	if !t.sequence.Held { // it was, if it gave up what it held meanwhile and began anew
 		e.held = append(e.held, t)
 	}
-	t.sequence.Held, t.guide.held, t.guide.late = true, true, true
+	t.sequence.Held = true
+	t.guide.postpone()
 	e.workers.held.Store(int32(len(e.held)))
 	e.counts.lateMasks.Add(1)
 }
