@@ -29,13 +29,14 @@ func TestMasksOfLLGuidance(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	recorded := testdata.Cache(t, "masks")
 	schemas := map[string]string{}
 	for _, c := range cases {
 		schemas[c.Name] = string(c.Schema)
 	}
 	explained := map[string]int{}
 	for _, name := range []string{"qwen3", "llama3"} {
-		t.Run(name, func(t *testing.T) { compareMasks(t, name, schemas, explained) })
+		t.Run(name, func(t *testing.T) { compareMasks(t, recorded, name, schemas, explained) })
 	}
 	for _, d := range differences {
 		t.Logf("%d states: %s", explained[d.why], d.why)
@@ -45,9 +46,8 @@ func TestMasksOfLLGuidance(t *testing.T) {
 	}
 }
 
-// compareMasks counts states by what explains their differences. A difference that nothing explains is an error.
-func compareMasks(t *testing.T, name string, schemas map[string]string, explained map[string]int) {
-	folder := testdata.Cache(t, "masks")
+// compareMasks counts states by what explains their differences from those recorded in a folder. A difference that nothing explains is an error.
+func compareMasks(t *testing.T, folder, name string, schemas map[string]string, explained map[string]int) {
 	text, err := os.ReadFile(filepath.Join(testdata.Cache(t, "tokenizers"), name, "tokenizer.json"))
 	if err != nil {
 		t.Fatal(err)
