@@ -138,7 +138,7 @@ func (c *compiler) newSchema(s *Spec) (rules.Symbol, error) {
 	default:
 		return rules.Nothing, fmt.Errorf("the notation %q is not known", s.Notation)
 	}
-	o := schema.Options{Notation: schema.Notation(s.Notation), Mark: c.mark, Limits: c.limits.Schema}
+	o := schema.Options{Notation: s.Notation, Mark: c.vocabulary.Spell, Limits: c.limits.Schema}
 	symbol, err := schema.Add(c.b, []byte(s.Text), o)
 	if err == nil {
 		for _, unread := range schema.FindUnread([]byte(s.Text), o.Limits) {
@@ -192,7 +192,7 @@ func (c *compiler) control(s *Spec) (rules.Symbol, error) {
 	if err := checkMark(s.Text); err != nil {
 		return rules.Nothing, err
 	}
-	return c.b.Literal(c.mark(s.Text)), nil
+	return c.b.Literal(c.vocabulary.Spell(s.Text)), nil
 }
 
 func checkMark(text string) error {
@@ -205,23 +205,9 @@ func checkMark(text string) error {
 	return nil
 }
 
-// Bytes around the text of a control token, as packages parse and match have them: no UTF-8 has them.
-const (
-	controlBegin = 0xff
-	controlEnd   = 0xfe
-)
-
-// mark is how a text is spelled that is a control token where the vocabulary has one.
-func (c *compiler) mark(text string) string {
-	if c.vocabulary.HasControl(text) {
-		return string([]byte{controlBegin}) + text + string([]byte{controlEnd})
-	}
-	return text
-}
-
 func (c *compiler) free(s *Spec) (rules.Symbol, error) {
 	set := c.b.Regexes
-	control := set.Concat(set.Bytes(controlBegin, controlBegin), set.Repeat(set.Bytes(0, controlEnd-1), 1, Unbounded), set.Bytes(controlEnd, controlEnd))
+	control := set.Concat(set.Bytes(match.ControlBegin, match.ControlBegin), set.Repeat(set.Bytes(0, match.ControlEnd-1), 1, Unbounded), set.Bytes(match.ControlEnd, match.ControlEnd))
 	text := set.Repeat(set.Or(set.NotRunes(), control), 0, Unbounded)
 	if len(s.Words) > 0 {
 		words := make([]string, len(s.Words))
@@ -229,7 +215,7 @@ func (c *compiler) free(s *Spec) (rules.Symbol, error) {
 			if err := checkMark(w); err != nil {
 				return rules.Nothing, err
 			}
-			words[i] = c.mark(w)
+			words[i] = c.vocabulary.Spell(w)
 		}
 		text = set.And(text, set.Without(words...))
 	}

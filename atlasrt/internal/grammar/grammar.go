@@ -4,6 +4,8 @@
 // Compile makes a Grammar of a Spec for a Vocabulary. Its State says which tokens may come next.
 package grammar
 
+import "github.com/atlas-inference/atlas/atlasrt/internal/grammar/schema"
+
 // Kind is what a Spec is.
 type Kind string
 
@@ -23,16 +25,16 @@ const (
 )
 
 // Notation is how values of a schema are written.
-type Notation string
+type Notation = schema.Notation
 
-// Notations of values.
+// Notations of values: see package schema.
 const (
-	Compact  Notation = "compact"  // JSON without white space
-	Spaced   Notation = "spaced"   // JSON with one blank behind commas and colons, as Python and templates write it
-	Flexible Notation = "flexible" // JSON with white space where JSON allows it, at most a line end and 20 blanks at a place
-	QwenXML  Notation = "qwen"     // an object as <parameter=key>\nvalue\n</parameter>\n: strings as they are, other values in JSON
-	MiniMax  Notation = "minimax"  // an object as <parameter name="key">value</parameter>\n: likewise
-	Gemma    Notation = "gemma"    // Gemma-4's: keys bare and sorted, strings between <|"|>
+	Compact  = schema.Compact
+	Spaced   = schema.Spaced
+	Flexible = schema.Flexible
+	QwenXML  = schema.QwenXML
+	MiniMax  = schema.MiniMax
+	Gemma    = schema.Gemma
 )
 
 // Unbounded is a Max without a bound.

@@ -227,17 +227,6 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-func TestIsLark(t *testing.T) {
-	cases := map[string]bool{
-		"root ::= \"a\"": false, "# c\n  a-b::=\"c\"": false, "start: \"::=\"": true, "start: a\na: \"b\"": true, "?start: \"x ::= y\"": true, "": true,
-	}
-	for text, want := range cases {
-		if got := IsLark(text); got != want {
-			t.Errorf("IsLark(%q) = %v", text, got)
-		}
-	}
-}
-
 // TestT078HostileGrammars reads grammars that are large, deep or without an end. Each ends as an error or as a grammar, and twice the text
 // makes no more than twice the symbols and expressions.
 func TestT078HostileGrammars(t *testing.T) {

@@ -22,19 +22,6 @@ func Lark(b *rules.Builder, text string) (start rules.Symbol, err error) {
 	return start, err
 }
 
-// IsLark tells whether a grammar whose language is not known is one of lark: GBNF and its relatives define rules by ::=, which lark has
-// nowhere outside of its strings.
-func IsLark(text string) bool {
-	for line := range strings.Lines(text) {
-		line = strings.TrimLeft(line, " \t")
-		name := strings.TrimLeft(line, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-")
-		if name != line && strings.HasPrefix(strings.TrimLeft(name, " \t"), "::=") {
-			return false
-		}
-	}
-	return true
-}
-
 // lark reads lark's language.
 type lark struct {
 	*book

@@ -31,6 +31,22 @@ func (s State) Mask(to []uint32) error {
 	return nil
 }
 
+// Only is the one token that may come. It is false where there are several or none, where the text may end, and where the limits do not allow to
+// tell.
+func (s State) Only() (token int32, ok bool) {
+	if s.node == nil || s.node.accepts {
+		return 0, false
+	}
+	near, far, err := s.machine.masks(s.node)
+	switch {
+	case err != nil || near.many != nil || len(near.few)+len(far) != 1:
+		return 0, false
+	case len(far) == 1:
+		return far[0], true
+	}
+	return near.few[0], true
+}
+
 // masks are the near and the far tokens that may come at a node. They are made once.
 func (m *Machine) masks(n *node) (*mask, []int32, error) {
 	w := m.work()
@@ -41,16 +57,16 @@ func (m *Machine) masks(n *node) (*mask, []int32, error) {
 	if near != nil && far != nil {
 		return near, *far, nil
 	}
-	p := m.vocabulary.painters.Get().(*painter)
-	defer m.vocabulary.painters.Put(p)
-	p.work = w
+	made := m.vocabulary.maskers.Get().(*masker)
+	defer m.vocabulary.maskers.Put(made)
+	made.work = w
 	if near == nil {
-		near = p.near(n)
+		near = made.nearMask(n)
 	}
 	if far == nil && w.err == nil {
-		far = p.far(n)
+		far = made.farTokens(n)
 	}
-	p.clear()
+	made.clear()
 	if w.err != nil {
 		return nil, nil, w.err
 	}

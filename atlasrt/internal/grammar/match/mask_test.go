@@ -77,7 +77,7 @@ var maskCases = []struct {
 		return j.Either(j.Sequence(j.string(), j.Literal(":1")), j.Sequence(j.counted(0, 3), j.Literal(":2")))
 	}, []string{`"abc":2`, `"abcd":1`}},
 	{"with control tokens", func(j *jsonRules) rules.Symbol {
-		control := j.Regexes.Concat(j.Regexes.Bytes(controlBegin, controlBegin), j.Regexes.Text(), j.Regexes.Bytes(controlEnd, controlEnd))
+		control := j.Regexes.Concat(j.Regexes.Bytes(ControlBegin, ControlBegin), j.Regexes.Text(), j.Regexes.Bytes(ControlEnd, ControlEnd))
 		return j.Repeat(j.Match(j.Regexes.Or(control, j.Regexes.NotRunes())), rules.Empty, 0, rules.Unbounded)
 	}, []string{"a\xff<|im_end|>\xfeb"}},
 }

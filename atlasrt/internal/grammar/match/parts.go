@@ -69,67 +69,68 @@ func (p *part) behind(t *tables, w *work) *node {
 	return t.node(at, next.accepts, w)
 }
 
-// parts adds the near tokens of a node that has parts. It is false for others.
-func (p *painter) parts(n *node) bool {
-	parts := n.split(p.work)
+// addParts adds the near tokens of a node that has parts. It is false for others.
+func (m *masker) addParts(n *node) bool {
+	parts := n.split(m.work)
 	first := true // of those that are no words: what is less there is added by others
 	for i := range parts {
 		if part := &parts[i]; part.node != nil {
-			if !first || !p.trimmedNear(part.node) {
-				p.like(part.node)
+			if !first || !m.addTrimmed(part.node) {
+				m.addNode(part.node)
 			}
 			first = false
 		}
 	}
 	for i := range parts {
 		if part := &parts[i]; part.node == nil {
-			p.spell(part, p.vocabulary.near, n.tables)
+			m.spell(part, m.vocabulary.near, n.tables, m.addTokens, m.addBranch)
 		}
 	}
 	return parts != nil
 }
 
-// like adds the near tokens of another node.
-func (p *painter) like(n *node) *mask {
-	other := p.vocabulary.painters.Get().(*painter)
-	other.work = p.work
-	made := other.near(n)
+// addNode adds the near tokens of another node.
+func (m *masker) addNode(n *node) *mask {
+	other := m.vocabulary.maskers.Get().(*masker)
+	other.work = m.work
+	made := other.nearMask(n)
 	other.clear()
-	p.vocabulary.painters.Put(other)
+	m.vocabulary.maskers.Put(other)
 	switch {
 	case made == nil:
 	case made.many != nil:
-		p.add(made.many)
+		m.addMask(made.many)
 	default:
-		p.tokens(made.few)
+		m.addTokens(made.few)
 	}
 	return made
 }
 
-// spell adds the tokens that a word begins with, and those that go on behind it.
-func (p *painter) spell(word *part, t *trie, in *tables) {
+// spell adds the tokens of a trie that a word begins with, and those that go on behind it: to add those that end at a node, and walk the branches
+// that go on.
+func (m *masker) spell(word *part, t *trie, in *tables, add func(tokens []int32), walk func(t *trie, at uint32, n *node, left int)) {
 	at := uint32(0)
 	for i := range len(word.word) {
-		if at = t.child(at, word.word[i]); at == 0 || !p.work.spend(1) {
+		if at = t.child(at, word.word[i]); at == 0 || !m.work.spend(1) {
 			return
 		}
 		if i < len(word.word)-1 {
-			p.tokens(t.here(at))
+			add(t.here(at))
 		}
 	}
-	behind := word.behind(in, p.work)
+	behind := word.behind(in, m.work)
 	if behind == nil || behind == in.dead {
 		return
 	}
-	p.tokens(t.here(at))
+	add(t.here(at))
 	first, end := t.children(at)
 	for child := first; child < end; child++ {
-		next := behind.step(t.nodes[child].byte, p.work)
+		next := behind.step(t.nodes[child].byte, m.work)
 		if next == nil {
 			return
 		}
 		if next != in.dead {
-			p.branch(t, child, next, 0)
+			walk(t, child, next, 0)
 		}
 	}
 }
@@ -142,52 +143,52 @@ type trim struct {
 }
 
 // trimmed is the node whose tokens are those of n but for some; nil: there is none.
-func (p *painter) trimmed(n *node) (like *node, less *trim) {
+func (m *masker) trimmed(n *node) (like *node, less *trim) {
 	if len(n.at) != 1 || len(n.at[0].lexer.open) != 1 || n.at[0].row == n.tables.alone {
 		return nil, nil
 	}
 	t, at := n.tables, n.at[0]
-	less = p.trim(t, at.lexer)
+	less = m.trimOf(t, at.lexer)
 	if less == nil || less.like == nil {
 		return nil, nil
 	}
 	t.lock.Lock()
 	defer t.lock.Unlock()
-	return t.node([]position{{at.row, less.like}}, false, p.work), less
+	return t.node([]position{{at.row, less.like}}, false, m.work), less
 }
 
-// trimmedNear adds the near tokens of a node that is trimmed. It is false for others.
-func (p *painter) trimmedNear(n *node) bool {
-	like, less := p.trimmed(n)
-	if like == nil || !like.staysSomehow(p.work) {
+// addTrimmed adds the near tokens of a node that is trimmed. It is false for others.
+func (m *masker) addTrimmed(n *node) bool {
+	like, less := m.trimmed(n)
+	if like == nil || !like.staysSomehow(m.work) {
 		return false
 	}
-	if made := p.like(like); made == nil || made.many == nil {
-		if p.work.err == nil {
-			p.clear()
+	if made := m.addNode(like); made == nil || made.many == nil {
+		if m.work.err == nil {
+			m.clear()
 		}
 		return false
 	}
-	p.remove(less.near)
+	m.removeTokens(less.near)
 	return true
 }
 
-// trim is how a lexer is trimmed. It is nil where the work is over its limits.
-func (p *painter) trim(t *tables, l *lexer) *trim {
+// trimOf is how a lexer is trimmed. It is nil where the work is over its limits.
+func (m *masker) trimOf(t *tables, l *lexer) *trim {
 	t.lock.Lock()
 	known := l.trim
-	n := t.node([]position{{t.alone, l}}, false, p.work)
+	n := t.node([]position{{t.alone, l}}, false, m.work)
 	t.lock.Unlock()
 	if known != nil || n == nil {
 		return known
 	}
 	made := &trim{}
-	if p.look(n) && len(p.live) >= manyLive {
-		if like := p.mostly(n); like != nil && len(like.at) == 1 && !like.accepts && like.shorten(p.work) != n.shorten(p.work) {
-			near, ok := p.less(p.vocabulary.near, n, like)
+	if m.findLive(n) && len(m.live) >= manyLive {
+		if like := m.majority(n); like != nil && len(like.at) == 1 && !like.accepts && like.shorten(m.work) != n.shorten(m.work) {
+			near, ok := m.missing(m.vocabulary.near, n, like)
 			var far []int32
-			for _, g := range p.vocabulary.far {
-				less, same := p.less(g, n, like)
+			for _, g := range m.vocabulary.far {
+				less, same := m.missing(g, n, like)
 				far, ok = append(far, less...), ok && same
 			}
 			if ok {
@@ -195,7 +196,7 @@ func (p *painter) trim(t *tables, l *lexer) *trim {
 			}
 		}
 	}
-	if p.work.err != nil {
+	if m.work.err != nil {
 		return nil
 	}
 	t.lock.Lock()
@@ -205,16 +206,16 @@ func (p *painter) trim(t *tables, l *lexer) *trim {
 	return made
 }
 
-// less are the tokens of like that are none of n; false: they differ otherwise. Both are alone: where one accepts, tokens may go on.
-func (p *painter) less(t *trie, n, like *node) (less []int32, ok bool) {
+// missing are the tokens of like that are none of n; false: they differ otherwise. Both are alone: where one accepts, tokens may go on.
+func (m *masker) missing(t *trie, n, like *node) (less []int32, ok bool) {
 	var differ func(at uint32, n, like *node) bool
 	differ = func(at uint32, n, like *node) bool {
 		first, end := t.children(at)
 		for child := first; child < end; child++ {
 			b := t.nodes[child].byte
-			n, like := n.step(b, p.work), like.step(b, p.work)
+			n, like := n.step(b, m.work), like.step(b, m.work)
 			switch {
-			case n == nil || like == nil || !p.work.spend(1):
+			case n == nil || like == nil || !m.work.spend(1):
 				return false
 			case n == like:
 				continue
@@ -225,8 +226,8 @@ func (p *painter) less(t *trie, n, like *node) (less []int32, ok bool) {
 				continue
 			}
 			same := false
-			if t == p.vocabulary.near {
-				s, l := n.shorten(p.work), like.shorten(p.work)
+			if t == m.vocabulary.near {
+				s, l := n.shorten(m.work), like.shorten(m.work)
 				same = s == l && s != nil
 			}
 			if !same && !differ(child, n, like) {
@@ -239,12 +240,12 @@ func (p *painter) less(t *trie, n, like *node) (less []int32, ok bool) {
 	return slices.Clip(less), ok
 }
 
-// farParts are the far tokens of a node that has parts or is trimmed. It is false for others.
-func (p *painter) farParts(n *node) (far []int32, ok bool) {
-	parts := n.split(p.work)
+// listParts are the far tokens of a node that has parts or is trimmed. It is false for others.
+func (m *masker) listParts(n *node) (far []int32, ok bool) {
+	parts := n.split(m.work)
 	for i := range parts {
 		if node := parts[i].node; node != nil {
-			more := p.far(node)
+			more := m.farTokens(node)
 			if more == nil {
 				return nil, false
 			}
@@ -252,48 +253,24 @@ func (p *painter) farParts(n *node) (far []int32, ok bool) {
 		}
 	}
 	for i := range parts {
-		for _, g := range p.vocabulary.far {
+		for _, g := range m.vocabulary.far {
 			if parts[i].node == nil {
-				p.spellFar(&parts[i], g, n.tables)
+				m.spell(&parts[i], g, n.tables, m.list, m.listBranch)
 			}
 		}
 	}
 	if parts != nil {
-		far = append(far, p.few...)
+		far = append(far, m.few...)
 		slices.Sort(far)
 		return slices.Compact(far), true
 	}
-	like, less := p.trimmed(n)
+	like, less := m.trimmed(n)
 	if like == nil {
 		return nil, false
 	}
-	base := p.far(like)
+	base := m.farTokens(like)
 	if base == nil {
 		return nil, false
 	}
 	return slices.DeleteFunc(slices.Clone(*base), func(id int32) bool { return slices.Contains(less.far, id) }), true
-}
-
-// spellFar is spell for far tokens.
-func (p *painter) spellFar(word *part, t *trie, in *tables) {
-	at := uint32(0)
-	for i := range len(word.word) {
-		if at = t.child(at, word.word[i]); at == 0 || !p.work.spend(1) {
-			return
-		}
-		if i < len(word.word)-1 {
-			p.few = append(p.few, t.here(at)...)
-		}
-	}
-	behind := word.behind(in, p.work)
-	if behind == nil || behind == in.dead {
-		return
-	}
-	p.few = append(p.few, t.here(at)...)
-	first, end := t.children(at)
-	for child := first; child < end; child++ {
-		if next := behind.step(t.nodes[child].byte, p.work); next != nil && next != in.dead {
-			p.reach(t, child, next, 0)
-		}
-	}
 }

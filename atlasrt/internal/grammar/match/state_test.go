@@ -70,7 +70,7 @@ func TestZeroStateAllowsNothing(t *testing.T) {
 	if err := s.Mask(mask); err != nil || mask[0] != 0 {
 		t.Errorf("the mask is %v, %v", mask, err)
 	}
-	if _, ok := s.Next(0); ok || s.Done() || len(s.Forced(9)) > 0 {
+	if _, ok := s.Next(0); ok || s.Done() {
 		t.Error("the zero State allows something")
 	}
 	if _, n := s.NextBytes([]byte("a")); n != 0 {
@@ -208,7 +208,7 @@ func TestStatesMoveToOtherMachines(t *testing.T) {
 	}
 }
 
-func TestOnlyAndForced(t *testing.T) {
+func TestOnly(t *testing.T) {
 	v := NewVocabulary([][]byte{[]byte("a"), []byte("ab"), []byte("b"), []byte("c"), []byte("bc")}, noControl)
 	m := machine(t, v, Limits{}, func(b *rules.Builder) rules.Symbol {
 		return b.Sequence(b.Literal("cbca"), b.Optional(b.Literal("c")))
@@ -217,41 +217,12 @@ func TestOnlyAndForced(t *testing.T) {
 	if token, ok := s.Only(); !ok || token != 3 {
 		t.Errorf("the only token is %d, %v, want c", token, ok)
 	}
-	if got := string(s.Forced(100)); got != "cbca" {
-		t.Errorf("forced is %q", got)
-	}
-	if got := string(s.Forced(2)); got != "cb" {
-		t.Errorf("forced, two at most, is %q", got)
-	}
 	s, _ = s.Next(3)
 	if token, ok := s.Only(); ok {
 		t.Errorf("the only token is %d, and b and bc may come", token)
 	}
 	s, _ = s.NextBytes([]byte("bca"))
-	if _, ok := s.Only(); ok || len(s.Forced(9)) > 0 || !s.Done() {
-		t.Error("c is forced, and the text may end")
-	}
-}
-
-func TestTree(t *testing.T) {
-	v := NewVocabulary([][]byte{[]byte("a"), []byte("b"), []byte("ab")}, noControl)
-	m := machine(t, v, Limits{}, func(b *rules.Builder) rules.Symbol {
-		return b.Repeat(b.Literal("ab"), rules.Empty, 0, rules.Unbounded)
-	})
-	got := make([]uint32, 6)
-	//  ab -> a -> b, a beside ab, and b, which may not come, with a behind it
-	if err := m.Start().Tree([]int32{2, 0, 0, 1, 0}, []int32{-1, 0, -1, -1, 3}, got); err != nil {
-		t.Fatal(err)
-	}
-	if want := []uint32{0b101, 0b101, 0b010, 0b010, 0, 0}; !slices.Equal(got, want) {
-		t.Errorf("the masks are %03b, want %03b", got, want)
-	}
-	for _, bad := range [][]int32{{0}, {-2}, {1}} {
-		if err := m.Start().Tree([]int32{0}, bad, make([]uint32, 2)); err == nil {
-			t.Errorf("parents %v are taken", bad)
-		}
-	}
-	if err := m.Start().Tree([]int32{0}, []int32{-1}, make([]uint32, 1)); err == nil {
-		t.Error("too few words are taken")
+	if _, ok := s.Only(); ok || !s.Done() {
+		t.Error("c must come, and the text may end")
 	}
 }

@@ -15,7 +15,7 @@ type Vocabulary struct {
 	groups   []*trie // of near tokens, by the kinds of their characters
 	firsts   [256][]first
 	far      []*trie // likewise, of tokens of more than nearBytes
-	painters sync.Pool
+	maskers  sync.Pool
 	controls map[string]bool // texts of control tokens
 
 	lock  sync.Mutex
@@ -47,24 +47,22 @@ type wholeKey struct {
 // maxWhole is how many such masks are kept.
 const maxWhole = 512
 
-// Bytes around the text of a control token, as package parse has them.
+// Bytes around the text of a control token, which no UTF-8 has. Package parse has the same.
 const (
-	controlBegin = 0xFF
-	controlEnd   = 0xFE
+	ControlBegin = 0xFF
+	ControlEnd   = 0xFE
 )
 
 // NewVocabulary makes a vocabulary of each token's bytes. Tokens for which control says so are spelled as control tokens. Tokens without
 // bytes may never come.
 func NewVocabulary(tokens [][]byte, control func(id int32) bool) *Vocabulary {
 	v := &Vocabulary{controls: map[string]bool{}, whole: map[wholeKey][]uint32{}}
-	v.painters.New = func() any { return newPainter(v) }
+	v.maskers.New = func() any { return newMasker(v) }
 	var near, far []int32
 	for id, text := range tokens {
 		if len(text) > 0 && control(int32(id)) {
 			v.controls[string(text)] = true
-			v.texts = append(v.texts, controlBegin)
-			v.texts = append(v.texts, text...)
-			v.texts = append(v.texts, controlEnd)
+			v.texts = append(v.texts, spellControl(string(text))...)
 		} else {
 			v.texts = append(v.texts, text...)
 		}
@@ -99,8 +97,17 @@ func (v *Vocabulary) Tokens() int { return len(v.ends) }
 // Words is the length of a mask: one bit a token.
 func (v *Vocabulary) Words() int { return (len(v.ends) + 31) / 32 }
 
-// HasControl tells whether a text is that of a control token.
-func (v *Vocabulary) HasControl(text string) bool { return v.controls[text] }
+// Spell is how a grammar writes a mark: as a control token where one has its text, else as it stands.
+func (v *Vocabulary) Spell(text string) string {
+	if v.controls[text] {
+		return spellControl(text)
+	}
+	return text
+}
+
+func spellControl(text string) string {
+	return string([]byte{ControlBegin}) + text + string([]byte{ControlEnd})
+}
 
 // text is a token's bytes.
 func (v *Vocabulary) text(token int32) []byte {

@@ -123,9 +123,3 @@ func (s *Set) Covers(large, small Ref) (bool, error) {
 	some, err := s.Alive(s.And(small, s.Not(large)))
 	return !some && err == nil, err
 }
-
-// Disjoint reports whether no text is one of both.
-func (s *Set) Disjoint(a, b Ref) (bool, error) {
-	some, err := s.Alive(s.And(a, b))
-	return !some && err == nil, err
-}

@@ -24,6 +24,9 @@ func (s *Set) DeriveText(r Ref, text string) Ref {
 	return r
 }
 
+// Matches reports whether r matches a text.
+func (s *Set) Matches(r Ref, text string) bool { return s.Nullable(s.DeriveText(r, text)) }
+
 // open makes the table of derivatives.
 func (s *Set) open(r Ref) {
 	n := s.classesOf(r).Count()

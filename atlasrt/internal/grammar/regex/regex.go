@@ -83,7 +83,7 @@ type row struct {
 
 // Set owns expressions. It is not for concurrent use.
 type Set struct {
-	// Budget is how many Steps one question of Alive, Covers or Disjoint may take.
+	// Budget is how many Steps one question of Alive or Covers may take.
 	Budget int
 
 	nodes     []node

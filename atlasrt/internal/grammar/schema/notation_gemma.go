@@ -27,7 +27,7 @@ func gemmaStyle(s *regex.Set, mark func(string) string) *style {
 		first: regex.Empty, comma: s.Literal(","), colon: s.Literal(":"), sorted: true,
 		quote: quote, quoteEnd: quote, free: inside, within: inside, spell: plainSpeller(s),
 		key: func(name string) regex.Ref {
-			if matchesRef(s, bare, name) {
+			if s.Matches(bare, name) {
 				return s.Literal(name)
 			}
 			return s.Concat(quote, s.And(s.Literal(name), inside), quote)

@@ -66,7 +66,7 @@ func (p *parameters) name(name string) regex.Ref {
 	s := p.rules.Regexes
 	ends := []string{"<", "\n"}
 	trimmed := len(name) > 0 && !unicode.IsSpace([]rune(name)[0]) && !unicode.IsSpace([]rune(name)[len([]rune(name))-1])
-	if !trimmed || !matchesRef(s, s.Without(append(ends, p.markup.nameEnd)...), name) {
+	if !trimmed || !s.Matches(s.Without(append(ends, p.markup.nameEnd)...), name) {
 		p.unsupported("properties", "the model's format has no way to write a parameter of the name "+quote(name)+": give it another name")
 	}
 	return s.Literal(name)

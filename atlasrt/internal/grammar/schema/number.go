@@ -282,7 +282,7 @@ func (c *compiler) hasNumber(n numbers, d decimal) bool {
 	if n.set == regex.Nothing || !c.spend(4) {
 		return false
 	}
-	return matchesRef(c.rules.Regexes, n.set, d.plain())
+	return c.rules.Regexes.Matches(n.set, d.plain())
 }
 
 func (c *compiler) bothNumbers(a, b numbers) numbers {

@@ -36,9 +36,9 @@ const (
 	Compact  Notation = "compact"  // JSON without white space
 	Spaced   Notation = "spaced"   // JSON with one blank behind commas and colons, as Python and templates write it
 	Flexible Notation = "flexible" // JSON with white space where JSON allows it, at most a line end and 20 blanks at a place
-	QwenXML  Notation = "qwen"     // an object as <parameter=key>\nvalue\n</parameter>\n
-	MiniMax  Notation = "minimax"  // an object as <parameter name="key">value</parameter>\n
-	Gemma    Notation = "gemma"    // an object as {key:value}: keys bare and sorted, strings between <|"|>
+	QwenXML  Notation = "qwen"     // an object as <parameter=key>\nvalue\n</parameter>\n: strings as they are, other values in JSON
+	MiniMax  Notation = "minimax"  // an object as <parameter name="key">value</parameter>\n: likewise
+	Gemma    Notation = "gemma"    // Gemma-4's, an object as {key:value}: keys bare and sorted, strings between <|"|>
 )
 
 // Options say how values are written and how much a schema may take.

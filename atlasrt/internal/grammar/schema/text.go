@@ -205,14 +205,7 @@ func (c *compiler) matches(t *texts, word string) bool {
 	case t.kind == someStrings:
 		return c.matches(t.parts[0], word) || c.matches(t.parts[1], word)
 	}
-	return c.spend(1+len(word)/16) && matchesRef(c.rules.Regexes, c.plain(t), word)
-}
-
-func matchesRef(s *regex.Set, r regex.Ref, word string) bool {
-	for i := 0; i < len(word) && r != regex.Nothing; i++ {
-		r = s.Derive(r, word[i])
-	}
-	return s.Nullable(r)
+	return c.spend(1+len(word)/16) && c.rules.Regexes.Matches(c.plain(t), word)
 }
 
 // someText says whether there is a string in a set.
