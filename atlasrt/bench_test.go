@@ -78,16 +78,13 @@ func TestBenchReport(t *testing.T) {
 
 // More sequences at once than a server lets wait.
 func TestBenchOfManySequences(t *testing.T) {
-	const config = `{"architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_act": "silu", "hidden_size": 32,
-		"intermediate_size": 32, "num_hidden_layers": 1, "num_attention_heads": 1, "num_key_value_heads": 1, "head_dim": 32, "vocab_size": 64,
-		"max_position_embeddings": 64, "rms_norm_eps": 1e-5, "rope_theta": 10000.0, "tie_word_embeddings": false}`
 	stored, err := dummy.Parse("bf16")
 	if err != nil {
 		t.Fatal(err)
 	}
 	target := onOracle(op.F32)
 	const n = engine.DefaultWaiting + 44
-	m := placeSized(t, target, madeUp(t, target, config, stored), instance.Sizes{MaxContext: 16, MaxSequences: n, MaxBatchTokens: 512, KVType: op.F32, Memory: 1 << 30})
+	m := placeSized(t, target, madeUp(t, target, tinyLlama, stored), instance.Sizes{MaxContext: 16, MaxSequences: n, MaxBatchTokens: 512, KVType: op.F32, Memory: 1 << 30})
 	c := benchCommand{Concurrency: []int{1, n}, Context: 4}
 	e, err := m.Start(c.options())
 	if err != nil {

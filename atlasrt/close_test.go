@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/atlas-inference/atlas/atlasrt/internal/engine"
+	"github.com/atlas-inference/atlas/atlasrt/internal/golden"
 	"github.com/atlas-inference/atlas/atlasrt/internal/instance"
 	"github.com/atlas-inference/atlas/atlasrt/internal/sample"
 	"github.com/atlas-inference/atlas/internal/testdata"
@@ -15,7 +16,7 @@ import (
 // what comes without a budget.
 func TestT060ThoughtsAreClosed(t *testing.T) {
 	path := testdata.Cache(t, smollm2)
-	conversations, _ := smollm2Golden(t)
+	conversations := golden.SmolLM2(t)
 	const budget, tokens, never = 6, 12, 3
 	closes := &sample.Close{After: budget, Tokens: []int32{11, 29, 11}, Within: true, Shut: sample.TokenMark(never)}
 	cases := []struct {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/atlas-inference/atlas/atlasrt/internal/golden"
 	"github.com/atlas-inference/atlas/atlasrt/internal/instance"
 	"github.com/atlas-inference/atlas/atlasrt/model"
 	"github.com/atlas-inference/atlas/atlasrt/op"
@@ -56,7 +57,7 @@ func (of subject) try(t *testing.T, target *instance.Target, folder string, toke
 	for i, row := range exact {
 		if gap := row.gap(); gap > 0 {
 			x.turned++
-			x.gaps, x.moved = append(x.gaps, gap), append(x.moved, worst(moved[i].scores, row.scores))
+			x.gaps, x.moved = append(x.gaps, gap), append(x.moved, golden.Worst(moved[i].scores, row.scores))
 		}
 	}
 	return x
@@ -202,9 +203,9 @@ func (of subject) judged(t *testing.T, target *instance.Target, folder string, t
 func TestBF16LosesLittleMoreThanTheOracle(t *testing.T) {
 	for _, name := range append(families(), quantised...) {
 		t.Run(name, func(t *testing.T) {
-			want := readGolden(t, name)
+			want := golden.Read(t, name)
 			eachHardwareThat(t, keepsBF16, false, func(t *testing.T, target *instance.Target) {
-				judged(t, target, want.checkpoint, want.tokens, 128, inBF16)
+				judged(t, target, want.Checkpoint, want.Tokens, 128, inBF16)
 			})
 		})
 	}
@@ -214,12 +215,12 @@ func TestBF16LosesLittleMoreThanTheOracle(t *testing.T) {
 func TestHeadsLoseLittle(t *testing.T) {
 	for _, name := range heads() {
 		t.Run(name, func(t *testing.T) {
-			want := readGolden(t, name)
+			want := golden.Read(t, name)
 			eachHardwareThat(t, keepsF32, false, func(t *testing.T, target *instance.Target) {
-				subject(headScores).judged(t, target, want.checkpoint, want.tokens, 128, inF32)
+				subject(headScores).judged(t, target, want.Checkpoint, want.Tokens, 128, inF32)
 			})
 			eachHardwareThat(t, keepsBF16, false, func(t *testing.T, target *instance.Target) {
-				subject(headScores).judged(t, target, want.checkpoint, want.tokens, 128, inBF16)
+				subject(headScores).judged(t, target, want.Checkpoint, want.Tokens, 128, inBF16)
 			})
 		})
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/atlas-inference/atlas/atlasrt/device/cpu"
 	"github.com/atlas-inference/atlas/atlasrt/device/host"
 	"github.com/atlas-inference/atlas/atlasrt/internal/engine"
+	"github.com/atlas-inference/atlas/atlasrt/internal/golden"
 	"github.com/atlas-inference/atlas/atlasrt/internal/instance"
 	"github.com/atlas-inference/atlas/atlasrt/internal/sample"
 	"github.com/atlas-inference/atlas/atlasrt/op"
@@ -69,7 +70,7 @@ func ahead(c *engine.Config) {
 // The same prompt gives the same tokens and the same bits whatever else the engine does.
 func TestAnswersDoNotDependOnCircumstances(t *testing.T) {
 	path := testdata.Cache(t, smollm2)
-	conversations, _ := smollm2Golden(t)
+	conversations := golden.SmolLM2(t)
 	var prompts [][]int32
 	for _, c := range conversations {
 		prompts = append(prompts, c.Prompt)
@@ -197,10 +198,10 @@ func compareCircumstances(t *testing.T, target *instance.Target, path string, ex
 func TestChunksGiveTheSameBits(t *testing.T) {
 	for _, name := range families() {
 		t.Run(name, func(t *testing.T) {
-			want := readGolden(t, name)
-			tokens := slices.Repeat(want.tokens, 2)
+			want := golden.Read(t, name)
+			tokens := slices.Repeat(want.Tokens, 2)
 			eachHardwareThat(t, keepsF32, false, func(t *testing.T, target *instance.Target) {
-				d := direct(t, place(t, target, want.checkpoint, false))
+				d := direct(t, place(t, target, want.Checkpoint, false))
 				var whole []float32
 				for _, chunk := range []int{0, 1, 3, 7, 64} {
 					logits, err := d.Logits(tokens, chunk, true)

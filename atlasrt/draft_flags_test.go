@@ -79,9 +79,6 @@ func TestForcedAcceptance(t *testing.T) {
 
 // A model without a drafting head is refused by name before anything is loaded.
 func TestModelsWithoutADraftingHead(t *testing.T) {
-	const config = `{"architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_act": "silu", "hidden_size": 32,
-		"intermediate_size": 32, "num_hidden_layers": 1, "num_attention_heads": 1, "num_key_value_heads": 1, "head_dim": 32, "vocab_size": 64,
-		"max_position_embeddings": 64, "rms_norm_eps": 1e-5, "rope_theta": 10000.0, "tie_word_embeddings": false}`
 	stored, err := dummy.Parse("bf16")
 	if err != nil {
 		t.Fatal(err)
@@ -89,7 +86,7 @@ func TestModelsWithoutADraftingHead(t *testing.T) {
 	target := onOracle(op.F32)
 	sizes := smallSizes()
 	sizes.Drafts = 2
-	if _, err := instance.Prepare(target, madeUp(t, target, config, stored), sizes); err == nil ||
+	if _, err := instance.Prepare(target, madeUp(t, target, tinyLlama, stored), sizes); err == nil ||
 		!strings.Contains(err.Error(), "no head that drafts is known") || !strings.Contains(err.Error(), `"llama" (leave --speculative out)`) {
 		t.Errorf("got %v, want an error that names what is missing", err)
 	}

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/atlas-inference/atlas/atlasrt/device"
+	"github.com/atlas-inference/atlas/atlasrt/internal/golden"
 	"github.com/atlas-inference/atlas/atlasrt/internal/instance"
 	"github.com/atlas-inference/atlas/atlasrt/internal/weights"
 	"github.com/atlas-inference/atlas/atlasrt/internal/weights/dummy"
@@ -97,7 +98,7 @@ func TestWrittenDummies(t *testing.T) {
 			return all
 		}
 		if got, want := logits(opened(t, folder)), logits(madeUp(t, target, tinyHybrid, options)); !slices.Equal(got, want) {
-			t.Errorf("%s %s: logits of the written checkpoint differ from those of one in memory, by up to %v", c.kind, c.dialect, worst(got, want))
+			t.Errorf("%s %s: logits of the written checkpoint differ from those of one in memory, by up to %v", c.kind, c.dialect, golden.Worst(got, want))
 		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/atlas-inference/atlas/atlasrt/internal/golden"
 	"github.com/atlas-inference/atlas/atlasrt/internal/instance"
 	"github.com/atlas-inference/atlas/atlasrt/internal/weights"
 	"github.com/atlas-inference/atlas/atlasrt/internal/weights/safetensors"
@@ -60,9 +61,9 @@ var forms = []form{
 type pair struct{ quantised, plain string }
 
 // quantise writes both copies of a golden checkpoint.
-func (f form) quantise(t *testing.T, golden string) pair {
+func (f form) quantise(t *testing.T, name string) pair {
 	t.Helper()
-	c := opened(t, testdata.Shared(t, "golden/"+golden))
+	c := opened(t, testdata.Shared(t, "golden/"+name))
 	defer c.Close()
 	var quantised, plain []weights.Tensor
 	table := map[string]any{} // of modelopt
@@ -138,23 +139,23 @@ func logitsOf(t *testing.T, target *instance.Target, folder string) []float32 {
 // However a checkpoint is quantised, its logits are those of the values that it stands for: bit for bit where sums are as exact as on the
 // reference, and on hardware that has kernels for it as closely as any two exact kernels agree.
 func TestQuantisedCopiesEqualTheirValues(t *testing.T) {
-	for _, golden := range []string{"qwen3", "qwen3_next", "qwen3_5_moe"} {
+	for _, name := range []string{"qwen3", "qwen3_next", "qwen3_5_moe"} {
 		for _, f := range forms {
-			if golden == "qwen3" && f.stored[experts] != nil {
+			if name == "qwen3" && f.stored[experts] != nil {
 				continue
 			}
-			t.Run(golden+"/"+f.name, func(t *testing.T) {
-				copies := f.quantise(t, golden)
+			t.Run(name+"/"+f.name, func(t *testing.T) {
+				copies := f.quantise(t, name)
 				checkForms(t, f, copies.quantised)
 				target := onOracle(op.F32)
 				got, want := logitsOf(t, target, copies.quantised), logitsOf(t, target, copies.plain)
 				apart := f.stored[experts] != nil // a shared expert of another scheme is added after the others
 				if !slices.Equal(got, want) && !(apart && relative(got, want) < 1e-6) {
-					t.Errorf("max |Δlogit| is %v, relative %v: want the same logits", worst(got, want), relative(got, want))
+					t.Errorf("max |Δlogit| is %v, relative %v: want the same logits", golden.Worst(got, want), relative(got, want))
 				}
 				eachHardwareThat(t, keepsF32, true, func(t *testing.T, target *instance.Target) {
-					if got, want := logitsOf(t, target, copies.quantised), logitsOf(t, target, copies.plain); !(worst(got, want) <= 2e-3) {
-						t.Errorf("max |Δlogit| is %v, want at most 2e-3", worst(got, want))
+					if got, want := logitsOf(t, target, copies.quantised), logitsOf(t, target, copies.plain); !(golden.Worst(got, want) <= 2e-3) {
+						t.Errorf("max |Δlogit| is %v, want at most 2e-3", golden.Worst(got, want))
 					}
 				})
 			})
@@ -192,8 +193,8 @@ func checkForms(t *testing.T, f form, folder string) {
 
 // Experts that are stacked in one tensor are those that have tensors of their own.
 func TestStackedExpertsEqualSingleOnes(t *testing.T) {
-	golden := testdata.Shared(t, "golden/qwen3_5_moe-mtp")
-	c := opened(t, golden)
+	path := testdata.Shared(t, "golden/qwen3_5_moe-mtp")
+	c := opened(t, path)
 	defer c.Close()
 	var single []weights.Tensor
 	for _, name := range c.Unused() { // of parts of the stacks
@@ -208,7 +209,7 @@ func TestStackedExpertsEqualSingleOnes(t *testing.T) {
 		t.Fatal(err)
 	}
 	target := onOracle(op.F32)
-	if got, want := logitsOf(t, target, golden), logitsOf(t, target, writeCheckpoint(t, string(settings), single)); !slices.Equal(got, want) {
-		t.Errorf("max |Δlogit| is %v: want the same logits", worst(got, want))
+	if got, want := logitsOf(t, target, path), logitsOf(t, target, writeCheckpoint(t, string(settings), single)); !slices.Equal(got, want) {
+		t.Errorf("max |Δlogit| is %v: want the same logits", golden.Worst(got, want))
 	}
 }

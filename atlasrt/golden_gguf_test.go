@@ -3,6 +3,7 @@ package main
 import (
 	"testing"
 
+	"github.com/atlas-inference/atlas/atlasrt/internal/golden"
 	"github.com/atlas-inference/atlas/atlasrt/internal/weights/gguf/gguftest"
 	"github.com/atlas-inference/atlas/atlasrt/internal/weights/tensor"
 	"github.com/atlas-inference/atlas/atlasrt/op"
@@ -14,22 +15,22 @@ func TestConvertedHybridsAgree(t *testing.T) {
 	for _, name := range []string{"qwen3_next", "qwen3_5_text", "qwen3_5_moe"} {
 		for _, kind := range []tensor.Type{tensor.F32, tensor.BF16, tensor.Q8_0, tensor.Q4_0} {
 			t.Run(name+" "+kind.String(), func(t *testing.T) {
-				golden := readGolden(t, name)
-				file, plain := gguftest.Hybrid(t, golden.checkpoint, kind)
+				recorded := golden.Read(t, name)
+				file, plain := gguftest.Hybrid(t, recorded.Checkpoint, kind)
 				target := onOracle(op.F32)
 				logits := func(path string) []float32 {
-					all, err := direct(t, place(t, target, path, true)).Logits(golden.tokens, 0, true)
+					all, err := direct(t, place(t, target, path, true)).Logits(recorded.Tokens, 0, true)
 					if err != nil {
 						t.Fatal(err)
 					}
 					return all
 				}
-				got, want := logits(file), golden.logits
+				got, want := logits(file), recorded.Logits
 				if kind.Quantized() {
 					want = logits(plain)
 				}
-				difference := worst(got, want)
-				t.Logf("max |Δlogit| %.1e over %d positions", difference, len(golden.tokens))
+				difference := golden.Worst(got, want)
+				t.Logf("max |Δlogit| %.1e over %d positions", difference, len(recorded.Tokens))
 				if !(difference <= 2e-3) {
 					t.Errorf("max |Δlogit| is %v, want at most 2e-3", difference)
 				}

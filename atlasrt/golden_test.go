@@ -1,20 +1,16 @@
 package main
 
 import (
-	"encoding/binary"
-	"encoding/json"
 	"math"
 	"os"
 	"slices"
-	"strconv"
-	"strings"
 	"testing"
 
 	"github.com/atlas-inference/atlas/atlasrt/bundle"
 	"github.com/atlas-inference/atlas/atlasrt/internal/engine"
+	"github.com/atlas-inference/atlas/atlasrt/internal/golden"
 	"github.com/atlas-inference/atlas/atlasrt/internal/instance"
 	"github.com/atlas-inference/atlas/atlasrt/internal/weights"
-	"github.com/atlas-inference/atlas/atlasrt/internal/weights/safetensors"
 	"github.com/atlas-inference/atlas/atlasrt/op"
 	"github.com/atlas-inference/atlas/internal/testdata"
 )
@@ -100,53 +96,6 @@ func direct(t *testing.T, m *instance.Loaded) *engine.Direct {
 	return d
 }
 
-// readWords reads a tensor of 32-bit elements.
-func readWords[T int32 | float32](t *testing.T, f *safetensors.File, name string, from func(uint32) T) []T {
-	t.Helper()
-	tensor, ok := f.Tensor(name)
-	if !ok {
-		t.Fatalf("%s has no %s", f.Path(), name)
-	}
-	v := make([]T, len(tensor.Data)/4)
-	for i := range v {
-		v[i] = from(binary.LittleEndian.Uint32(tensor.Data[4*i:]))
-	}
-	return v
-}
-
-func asInt(u uint32) int32 { return int32(u) }
-
-// golden is what transformers computed for a checkpoint.
-type golden struct {
-	checkpoint     string // the folder that holds it
-	tokens, greedy []int32
-	logits         []float32 // of the last positions, or of all
-}
-
-func readGolden(t *testing.T, name string) golden {
-	t.Helper()
-	g, logits := golden{checkpoint: testdata.Shared(t, "golden/"+name)}, "logits"
-	f, err := safetensors.Open(g.checkpoint + "/golden.safetensors")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if short, long := strings.CutSuffix(name, "-long"); long {
-		g.checkpoint, logits = testdata.Shared(t, "golden/"+short), "logits_last"
-	}
-	g.tokens, g.greedy, g.logits = readWords(t, f, "tokens", asInt), readWords(t, f, "greedy", asInt), readWords(t, f, logits, math.Float32frombits)
-	return g
-}
-
-// worst is the largest difference between two rows.
-func worst[F float32 | float64](got, want []F) (most float64) {
-	for i := range want {
-		if d := math.Abs(float64(got[i] - want[i])); !(d <= most) {
-			most = d
-		}
-	}
-	return most
-}
-
 // relative is the L2 norm of a row's difference by the row's own.
 func relative(got, want []float32) float64 {
 	difference, norm := 0.0, 0.0
@@ -170,14 +119,14 @@ func families() []string {
 func TestExactKernelsAgreeWithTransformers(t *testing.T) {
 	for _, name := range append(families(), "qwen3_next-mtp", "qwen3_5-long", "qwen3_5_text", "qwen3_5_moe-mtp") {
 		t.Run(name, func(t *testing.T) {
-			want := readGolden(t, name)
+			want := golden.Read(t, name)
 			if slices.Contains(families(), name) {
-				t.Run("oracle-f32", func(t *testing.T) { agrees(t, direct(t, place(t, onOracle(op.F32), want.checkpoint, true)), want) })
+				t.Run("oracle-f32", func(t *testing.T) { agrees(t, direct(t, place(t, onOracle(op.F32), want.Checkpoint, true)), want) })
 			}
 			eachHardwareThat(t, keepsF32, true, func(t *testing.T, target *instance.Target) {
 				sizes := smallSizes()
-				sizes.MaxContext, sizes.KVType = len(want.tokens)+len(want.greedy), op.F32
-				d, err := placeSized(t, target, opened(t, want.checkpoint), sizes).Direct(sizes.MaxContext)
+				sizes.MaxContext, sizes.KVType = len(want.Tokens)+len(want.Greedy), op.F32
+				d, err := placeSized(t, target, opened(t, want.Checkpoint), sizes).Direct(sizes.MaxContext)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -190,51 +139,24 @@ func TestExactKernelsAgreeWithTransformers(t *testing.T) {
 func TestDefaultKernelsStayClose(t *testing.T) {
 	for _, name := range families() {
 		t.Run(name, func(t *testing.T) {
-			want := readGolden(t, name)
+			want := golden.Read(t, name)
 			eachHardwareThat(t, keepsF32, false, func(t *testing.T, target *instance.Target) {
-				judged(t, target, want.checkpoint, want.tokens, 128, inF32)
+				judged(t, target, want.Checkpoint, want.Tokens, 128, inF32)
 			})
 		})
 	}
 }
 
-type answered struct {
-	Prompt  []int32   `json:"prompt_ids"`
-	Greedy  []int32   `json:"greedy_ids"`
-	Margins []float64 `json:"margins"`
-}
-
-// smollm2Golden is what transformers answers in six conversations, and its logits after each prompt.
-func smollm2Golden(t *testing.T) (all []answered, last [][]float32) {
-	t.Helper()
-	data, err := os.ReadFile(testdata.Shared(t, "golden/smollm2/golden.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := json.Unmarshal(data, &all); err != nil {
-		t.Fatal(err)
-	}
-	f, err := safetensors.Open(testdata.Shared(t, "golden/smollm2/golden.safetensors"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i := range all {
-		last = append(last, readWords(t, f, strconv.Itoa(i)+".logits_last", math.Float32frombits))
-	}
-	return all, last
-}
-
 func TestExactSmolLM2WritesWhatTransformersWrites(t *testing.T) {
 	path := testdata.Cache(t, smollm2)
-	all, last := smollm2Golden(t)
 	eachHardwareThat(t, keepsF32, true, func(t *testing.T, target *instance.Target) {
 		d := direct(t, place(t, target, path, true))
-		for i, c := range all {
+		for i, c := range golden.SmolLM2(t) {
 			logits, err := d.Logits(c.Prompt, 0, false)
 			if err != nil {
 				t.Fatal(err)
 			}
-			difference := worst(logits, last[i])
+			difference := golden.Worst(logits, c.Last)
 			t.Logf("conversation %d: max |Δlogit| %.1e", i, difference)
 			if !(difference <= 2e-3) {
 				t.Errorf("conversation %d: max |Δlogit| is %v, want at most 2e-3", i, difference)
@@ -258,18 +180,17 @@ func TestExactSmolLM2WritesWhatTransformersWrites(t *testing.T) {
 
 func TestDefaultSmolLM2ChoosesWhatTransformersChooses(t *testing.T) {
 	path := testdata.Cache(t, smollm2)
-	all, last := smollm2Golden(t)
 	eachHardware(t, false, func(t *testing.T, target *instance.Target) {
 		m := place(t, target, path, false)
 		d, vocab := direct(t, m), int(m.Layout.Vocab)
 		compared, agreed := 0, 0
-		for i, c := range all {
+		for i, c := range golden.SmolLM2(t) {
 			logits, err := d.Logits(append(slices.Clone(c.Prompt), c.Greedy[:len(c.Greedy)-1]...), 0, true)
 			if err != nil {
 				t.Fatal(err)
 			}
 			logits = logits[(len(c.Prompt)-1)*vocab:]
-			if difference := worst(logits[:vocab], last[i]); !(difference <= 2) {
+			if difference := golden.Worst(logits[:vocab], c.Last); !(difference <= 2) {
 				t.Errorf("conversation %d: max |Δlogit| is %v, want at most 2", i, difference)
 			}
 			for step, want := range c.Greedy {

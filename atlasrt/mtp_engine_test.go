@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/atlas-inference/atlas/atlasrt/internal/engine"
+	"github.com/atlas-inference/atlas/atlasrt/internal/golden"
 	"github.com/atlas-inference/atlas/atlasrt/internal/instance"
 	"github.com/atlas-inference/atlas/atlasrt/internal/sample"
 	"github.com/atlas-inference/atlas/internal/testdata"
@@ -44,7 +45,7 @@ func answersWithDrafts(t *testing.T, target *instance.Target, name string, draft
 		t.Fatal(err)
 	}
 	defer e.Close()
-	prompt := readGolden(t, name).tokens
+	prompt := golden.Read(t, name).Tokens
 	var requests []engine.Request
 	for i := range 6 {
 		r := engine.Request{Prompt: prompt[:len(prompt)-i], MaxTokens: 40 + i, Sampling: sample.Greedy(), LogProbs: -1}

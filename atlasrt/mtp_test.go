@@ -7,9 +7,9 @@ import (
 	"testing"
 
 	"github.com/atlas-inference/atlas/atlasrt/device"
+	"github.com/atlas-inference/atlas/atlasrt/internal/golden"
 	"github.com/atlas-inference/atlas/atlasrt/internal/instance"
 	"github.com/atlas-inference/atlas/atlasrt/internal/solo"
-	"github.com/atlas-inference/atlas/atlasrt/internal/weights/safetensors"
 	"github.com/atlas-inference/atlas/atlasrt/op"
 )
 
@@ -25,16 +25,11 @@ func placeHead(t *testing.T, target *instance.Target, path string, kv op.DType) 
 }
 
 // readHead is what transformers computed for a head.
-func readHead(t *testing.T, name string) (golden, headValues) {
+func readHead(t *testing.T, name string) (golden.Golden, headValues) {
 	t.Helper()
-	g := readGolden(t, name)
-	f, err := safetensors.Open(g.checkpoint + "/golden.safetensors")
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := golden.Read(t, name)
 	return g, headValues{
-		hidden: readWords(t, f, "hidden", math.Float32frombits), scores: readWords(t, f, "mtp_logits", math.Float32frombits),
-		draft: readWords(t, f, "mtp_draft", asInt), guess: readWords(t, f, "mtp_draft_logits", math.Float32frombits),
+		hidden: g.Floats(t, "hidden"), scores: g.Floats(t, "mtp_logits"), draft: g.Ints(t, "mtp_draft"), guess: g.Floats(t, "mtp_draft_logits"),
 	}
 }
 
@@ -46,7 +41,7 @@ func TestHeadsAgreeWithTransformers(t *testing.T) {
 			judge := func(t *testing.T, m *instance.Loaded, chunks ...int) {
 				var first headValues
 				for i, chunk := range chunks {
-					got, err := headOf(m, g.tokens, chunk)
+					got, err := headOf(m, g.Tokens, chunk)
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -63,7 +58,7 @@ func TestHeadsAgreeWithTransformers(t *testing.T) {
 						if len(x.got) != len(x.want) {
 							t.Fatalf("%d numbers of %s, want %d", len(x.got), x.what, len(x.want))
 						}
-						difference := worst(x.got, x.want)
+						difference := golden.Worst(x.got, x.want)
 						t.Logf("in chunks of %d: %s: max |Δ| %.1e", chunk, x.what, difference)
 						if !(difference <= 2e-3) {
 							t.Errorf("in chunks of %d: %s: max |Δ| is %v, want at most 2e-3", chunk, x.what, difference)
@@ -74,9 +69,9 @@ func TestHeadsAgreeWithTransformers(t *testing.T) {
 					}
 				}
 			}
-			t.Run("oracle-f32", func(t *testing.T) { judge(t, placeHead(t, onOracle(op.F32), g.checkpoint, op.F32), 0) })
+			t.Run("oracle-f32", func(t *testing.T) { judge(t, placeHead(t, onOracle(op.F32), g.Checkpoint, op.F32), 0) })
 			eachHardwareThat(t, keepsF32, true, func(t *testing.T, target *instance.Target) {
-				judge(t, placeHead(t, target, g.checkpoint, op.F32), 0, 1, 3, 7)
+				judge(t, placeHead(t, target, g.Checkpoint, op.F32), 0, 1, 3, 7)
 			})
 		})
 	}
@@ -88,13 +83,13 @@ func TestHeadsFollowTheDrawsThatCount(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			g, _ := readHead(t, name)
 			judge := func(t *testing.T, m *instance.Loaded) {
-				prompt, all := len(g.tokens), slices.Concat(g.tokens, g.greedy)
+				prompt, all := len(g.Tokens), slices.Concat(g.Tokens, g.Greedy)
 				whole := drawn(t, m, all, 0).Scores
 				columns := len(whole) / len(all)
 				stream, s := solos(t, m, len(all)+referenceDrafts)
 				defer stream.Close()
 				defer s.Close()
-				step, err := s.Draw(g.tokens, 0, referenceDrafts)
+				step, err := s.Draw(g.Tokens, 0, referenceDrafts)
 				for i, c := range []struct{ drafts, right int }{{3, 3}, {3, 0}, {0, 0}, {2, 1}, {1, 1}, {3, 2}} {
 					if err != nil {
 						t.Fatal(err)
@@ -113,20 +108,20 @@ func TestHeadsFollowTheDrawsThatCount(t *testing.T) {
 					if step.Count != 1+c.right || step.Draws[c.right] != all[prompt+1+c.right] {
 						t.Fatalf("step %d: %d draws of %v count, want %d, the last of which is %d", i, step.Count, step.Draws, 1+c.right, all[prompt+1+c.right])
 					}
-					if d := worst(step.Scores[:step.Count*columns], whole[prompt*columns:][:step.Count*columns]); !(d <= 2e-3) {
+					if d := golden.Worst(step.Scores[:step.Count*columns], whole[prompt*columns:][:step.Count*columns]); !(d <= 2e-3) {
 						t.Errorf("step %d: max |Δ| of scores is %v, want at most 2e-3", i, d)
 					}
 					prompt += step.Count
 					fresh := drawn(t, m, all[:prompt], 0)
-					if d := worst(step.Guess, fresh.Guess); !(d <= 2e-3) || !slices.Equal(step.Drafts, fresh.Drafts) {
+					if d := golden.Worst(step.Guess, fresh.Guess); !(d <= 2e-3) || !slices.Equal(step.Drafts, fresh.Drafts) {
 						t.Errorf("step %d: drafted %v, want %v; max |Δ| of logits is %v, want at most 2e-3", i, step.Drafts, fresh.Drafts, d)
 					}
 				}
 			}
 			if name == heads()[0] {
-				t.Run("oracle-f32", func(t *testing.T) { judge(t, placeHead(t, onOracle(op.F32), g.checkpoint, op.F32)) })
+				t.Run("oracle-f32", func(t *testing.T) { judge(t, placeHead(t, onOracle(op.F32), g.Checkpoint, op.F32)) })
 			}
-			eachHardwareThat(t, keepsF32, true, func(t *testing.T, target *instance.Target) { judge(t, placeHead(t, target, g.checkpoint, op.F32)) })
+			eachHardwareThat(t, keepsF32, true, func(t *testing.T, target *instance.Target) { judge(t, placeHead(t, target, g.Checkpoint, op.F32)) })
 		})
 	}
 }
@@ -163,9 +158,9 @@ func TestDraftsPastTheBlocksAreMade(t *testing.T) {
 	g, want := readHead(t, heads()[0])
 	sizes := smallSizes()
 	sizes.KVType, sizes.Drafts, sizes.BlockSize = op.F32, referenceDrafts, 1
-	step := drawn(t, placeSized(t, onOracle(op.F32), opened(t, g.checkpoint), sizes), g.tokens, len(g.tokens))
+	step := drawn(t, placeSized(t, onOracle(op.F32), opened(t, g.Checkpoint), sizes), g.Tokens, len(g.Tokens))
 	columns := len(step.Guess) / referenceDrafts
-	if d := worst(step.Guess[:columns], want.guess[:columns]); !(d <= 2e-3) || step.Drafts[0] != want.draft[0] {
+	if d := golden.Worst(step.Guess[:columns], want.guess[:columns]); !(d <= 2e-3) || step.Drafts[0] != want.draft[0] {
 		t.Errorf("the first draft is %v, want %v; max |Δ| of its logits is %v, want at most 2e-3", step.Drafts[0], want.draft[0], d)
 	}
 	for i, v := range step.Guess {

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"unsafe"
 
+	"github.com/atlas-inference/atlas/atlasrt/internal/golden"
 	"github.com/atlas-inference/atlas/atlasrt/op"
 	"github.com/atlas-inference/atlas/atlasrt/op/oracle"
 )
@@ -69,7 +70,7 @@ func (m mutant) DeltaNet(op.Stream, op.DeltaNet) bool       { return false }
 func TestFaultsAreNoticed(t *testing.T) {
 	for _, name := range []string{"qwen3_moe", "qwen3_next", "qwen3_5", "qwen3_5_moe", "qwen3_next-nvfp4-modelopt", "qwen3_5_moe-mtp"} {
 		t.Run(name, func(t *testing.T) {
-			want, of := readGolden(t, name), subject(promptLogits)
+			want, of := golden.Read(t, name), subject(promptLogits)
 			if slices.Contains(heads(), name) {
 				of = headScores
 			}
@@ -86,7 +87,7 @@ func TestFaultsAreNoticed(t *testing.T) {
 				target := onOracle(op.BF16)
 				c.with.patient = target.Set.(patient)
 				target.Set = c.with
-				x := of.try(t, target, want.checkpoint, want.tokens, 128)
+				x := of.try(t, target, want.Checkpoint, want.Tokens, 128)
 				err := x.judge(inBF16)
 				t.Logf("%s: %v", c.name, x)
 				if (err == nil) != c.ok {

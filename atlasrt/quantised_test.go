@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/atlas-inference/atlas/atlasrt/internal/engine"
+	"github.com/atlas-inference/atlas/atlasrt/internal/golden"
 	"github.com/atlas-inference/atlas/atlasrt/internal/instance"
 	"github.com/atlas-inference/atlas/atlasrt/op"
 )
@@ -21,46 +22,46 @@ var quantised = []string{
 func TestQuantisedCheckpointsAgreeWithTransformers(t *testing.T) {
 	for _, name := range quantised {
 		t.Run(name, func(t *testing.T) {
-			want := readGolden(t, name)
-			t.Run("oracle-f32", func(t *testing.T) { agrees(t, direct(t, place(t, onOracle(op.F32), want.checkpoint, true)), want) })
+			want := golden.Read(t, name)
+			t.Run("oracle-f32", func(t *testing.T) { agrees(t, direct(t, place(t, onOracle(op.F32), want.Checkpoint, true)), want) })
 			eachHardwareThat(t, keepsF32, true, func(t *testing.T, target *instance.Target) {
-				agrees(t, direct(t, place(t, target, want.checkpoint, true)), want)
+				agrees(t, direct(t, place(t, target, want.Checkpoint, true)), want)
 			})
 			eachHardwareThat(t, keepsF32, false, func(t *testing.T, target *instance.Target) {
 				most := inF32
 				if strings.Contains(name, "nvfp4") {
 					most = inBytes
 				}
-				judged(t, target, want.checkpoint, want.tokens, 32, most)
+				judged(t, target, want.Checkpoint, want.Tokens, 32, most)
 			})
 			eachHardwareThat(t, keepsBF16, true, func(t *testing.T, target *instance.Target) {
-				judged(t, target, want.checkpoint, want.tokens, 128, inBF16)
+				judged(t, target, want.Checkpoint, want.Tokens, 128, inBF16)
 			})
 			eachHardwareThat(t, keepsBF16, false, func(t *testing.T, target *instance.Target) {
-				judged(t, target, want.checkpoint, want.tokens, 32, inBF16)
+				judged(t, target, want.Checkpoint, want.Tokens, 32, inBF16)
 			})
 		})
 	}
 }
 
 // agrees compares logits of a prompt and what follows it with transformers, where nothing is rounded.
-func agrees(t *testing.T, d *engine.Direct, want golden) {
+func agrees(t *testing.T, d *engine.Direct, want golden.Golden) {
 	t.Helper()
-	logits, err := d.Logits(want.tokens, 0, true)
+	logits, err := d.Logits(want.Tokens, 0, true)
 	if err != nil {
 		t.Fatal(err)
 	}
-	logits = logits[len(logits)-len(want.logits):]
-	difference := worst(logits, want.logits)
-	t.Logf("max |Δlogit| %.1e over %d positions", difference, len(want.tokens))
+	logits = logits[len(logits)-len(want.Logits):]
+	difference := golden.Worst(logits, want.Logits)
+	t.Logf("max |Δlogit| %.1e over %d positions", difference, len(want.Tokens))
 	if !(difference <= 2e-3) {
 		t.Errorf("max |Δlogit| is %v, want at most 2e-3", difference)
 	}
-	greedy, err := d.Greedy(want.tokens, len(want.greedy))
+	greedy, err := d.Greedy(want.Tokens, len(want.Greedy))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !slices.Equal(greedy, want.greedy) {
-		t.Errorf("greedy continuation\n got %v\nwant %v", greedy, want.greedy)
+	if !slices.Equal(greedy, want.Greedy) {
+		t.Errorf("greedy continuation\n got %v\nwant %v", greedy, want.Greedy)
 	}
 }

@@ -57,6 +57,7 @@ var rules = map[string]string{
 	"atlasrt/internal/solo":           "atlasrt/op atlasrt/device atlasrt/model",
 	"atlasrt/internal/calls":          "atlasrt/op atlasrt/bundle generated/ops",
 	"atlasrt/internal/recall":         "atlasrt/op atlasrt/device atlasrt/model",
+	"atlasrt/internal/golden":         "atlasrt/internal/weights internal/testdata",
 	"atlasrt/internal/instance":       "atlasrt/op atlasrt/device atlasrt/bundle atlasrt/model atlasrt/internal generated/ops",
 	"atlasrt/internal/scripted":       "atlasrt/internal/server atlasrt/internal/instance atlasrt/internal/engine atlasrt/internal/completion atlasrt/internal/chat atlasrt/internal/parse atlasrt/internal/tokenizer atlasrt/internal/sample atlasrt/internal/weights",
 	"atlasrt":                         "atlasrt generated targets internal/table internal/version",

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/atlas-inference/atlas/atlasrt/device/host"
+	"github.com/atlas-inference/atlas/atlasrt/internal/golden"
 	"github.com/atlas-inference/atlas/atlasrt/model"
 	"github.com/atlas-inference/atlas/atlasrt/op"
 	"github.com/atlas-inference/atlas/atlasrt/op/oracle"
@@ -63,29 +64,29 @@ func (s *sequence) step(position int, tokens []int32, drafts, accepted int32) []
 func TestRejectedDraftsLeaveNoTrace(t *testing.T) {
 	for _, name := range []string{"qwen3_next", "qwen3_5", "qwen3_5_moe", "qwen3"} {
 		t.Run(name, func(t *testing.T) {
-			want := readGolden(t, name)
+			want := golden.Read(t, name)
 			const most = 3
 			d := host.New(0)
 			defer runtime.KeepAlive(d) // and with it the weights
-			m := loaded(t, want.checkpoint, d, oracle.New(op.F32), model.Limits{Rows: 16, Drafts: most, Activations: op.F32})
+			m := loaded(t, want.Checkpoint, d, oracle.New(op.F32), model.Limits{Rows: 16, Drafts: most, Activations: op.F32})
 			var pin runtime.Pinner
 			defer pin.Unpin()
-			s := newSequence(&pin, m, len(want.tokens)+most)
+			s := newSequence(&pin, m, len(want.Tokens)+most)
 			vocab := m.Layout().Vocab
 			check := func(position int, logits []float32) {
 				t.Helper()
-				if d := worstDifference(logits, want.logits[position*int(vocab):][:len(logits)]); !(d <= 2e-3) {
+				if d := golden.Worst(logits, want.Logits[position*int(vocab):][:len(logits)]); !(d <= 2e-3) {
 					t.Errorf("from position %d on: max |Δlogit| is %v, want at most 2e-3", position, d)
 				}
 			}
 			const prompt = 9
-			check(0, s.step(0, want.tokens[:prompt], 0, 0))
+			check(0, s.step(0, want.Tokens[:prompt], 0, 0))
 			r := rand.New(rand.NewPCG(1, 2))
 			accepted := int32(0)
-			for position := prompt; position < len(want.tokens); {
+			for position := prompt; position < len(want.Tokens); {
 				drafts := r.Int32N(most + 1)
-				right := min(r.Int32N(drafts+1), int32(len(want.tokens)-position-1))
-				rows := append([]int32(nil), want.tokens[position:position+1+int(right)]...)
+				right := min(r.Int32N(drafts+1), int32(len(want.Tokens)-position-1))
+				rows := append([]int32(nil), want.Tokens[position:position+1+int(right)]...)
 				for range drafts - right {
 					rows = append(rows, r.Int32N(vocab))
 				}

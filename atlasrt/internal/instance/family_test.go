@@ -6,6 +6,7 @@ import (
 
 	"github.com/atlas-inference/atlas/atlasrt/bundle"
 	"github.com/atlas-inference/atlas/atlasrt/device/host"
+	"github.com/atlas-inference/atlas/atlasrt/internal/golden"
 	"github.com/atlas-inference/atlas/atlasrt/internal/load"
 	"github.com/atlas-inference/atlas/atlasrt/internal/weights"
 	"github.com/atlas-inference/atlas/atlasrt/internal/weights/dummy"
@@ -108,15 +109,15 @@ func TestBiasesAndWindowsCount(t *testing.T) {
 		return logits(t, checkpoint, construct, counter, target)
 	}
 	plain := logits(`"model_type": "llama"`)
-	if d := worstDifference(logits(`"model_type": "qwen2"`), plain); d == 0 {
+	if d := golden.Worst(logits(`"model_type": "qwen2"`), plain); d == 0 {
 		t.Error("qwen2's biases change nothing")
 	}
 	windowed := logits(`"model_type": "mistral", "sliding_window": 4`)
 	const vocab = 50
-	if d := worstDifference(windowed[:4*vocab], plain[:4*vocab]); d != 0 {
+	if d := golden.Worst(windowed[:4*vocab], plain[:4*vocab]); d != 0 {
 		t.Errorf("a window of 4 changes the first four positions by %v", d)
 	}
-	if d := worstDifference(windowed[4*vocab:], plain[4*vocab:]); d == 0 {
+	if d := golden.Worst(windowed[4*vocab:], plain[4*vocab:]); d == 0 {
 		t.Error("a window of 4 changes no later position")
 	}
 }
@@ -130,12 +131,12 @@ func TestSettingsOfHybridsCount(t *testing.T) {
 	}
 	plain := logits(``)
 	for _, same := range []string{`, "output_gate_type": "swish"`, `, "partial_rotary_factor": 0.25`} {
-		if d := worstDifference(logits(same), plain); d != 0 {
+		if d := golden.Worst(logits(same), plain); d != 0 {
 			t.Errorf("%s changes logits by %v", same, d)
 		}
 	}
 	for _, other := range []string{`, "output_gate_type": "sigmoid"`, `, "linear_value_heads_tiled": true`, `, "partial_rotary_factor": 0.5`} {
-		if d := worstDifference(logits(other), plain); d == 0 {
+		if d := golden.Worst(logits(other), plain); d == 0 {
 			t.Errorf("%s changes nothing", other)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/atlas-inference/atlas/atlasrt/internal/golden"
 	"github.com/atlas-inference/atlas/atlasrt/internal/weights"
 )
 
@@ -60,17 +61,17 @@ func TestSettings(t *testing.T) {
 		const vocab = 50
 		for i, row := range []int{4, 8, 11} {
 			computed[c.name] = append(computed[c.name], all[row*vocab:(row+1)*vocab]...)
-			if d := worstDifference(all[row*vocab:(row+1)*vocab], recorded[c.name][i]); d > near {
+			if d := golden.Worst(all[row*vocab:(row+1)*vocab], recorded[c.name][i]); d > near {
 				t.Errorf("%s: row %d differs by %v from what transformers computed", c.name, row, d)
 			}
 		}
 		if c.sameAs != "" {
-			if d := worstDifference(computed[c.name], computed[c.sameAs]); d != 0 {
+			if d := golden.Worst(computed[c.name], computed[c.sameAs]); d != 0 {
 				t.Errorf("%s differs from %s by %v, want the same", c.name, c.sameAs, d)
 			}
 		}
 		if c.unlike != "" {
-			if d := worstDifference(computed[c.name], computed[c.unlike]); d < far {
+			if d := golden.Worst(computed[c.name], computed[c.unlike]); d < far {
 				t.Errorf("%s differs from %s by %v only: the case shows nothing", c.name, c.unlike, d)
 			}
 		}

@@ -8,6 +8,7 @@ import (
 	"github.com/atlas-inference/atlas/atlasrt/bundle"
 	"github.com/atlas-inference/atlas/atlasrt/device/host"
 	"github.com/atlas-inference/atlas/atlasrt/internal/engine"
+	"github.com/atlas-inference/atlas/atlasrt/internal/golden"
 	"github.com/atlas-inference/atlas/atlasrt/internal/recall"
 	"github.com/atlas-inference/atlas/atlasrt/internal/sample"
 	"github.com/atlas-inference/atlas/atlasrt/internal/weights"
@@ -21,12 +22,12 @@ import (
 // Hybrid models, whose layers keep states, give the same tokens with drafts as without.
 func TestDraftsOverModelsWithStates(t *testing.T) {
 	for _, name := range []string{"qwen3_next", "qwen3_5", "qwen3"} {
-		want := readGolden(t, name)
-		text := slices.Concat(want.tokens, want.greedy)
+		want := golden.Read(t, name)
+		text := slices.Concat(want.Tokens, want.Greedy)
 		for most := range 4 {
 			d := host.New(0)
 			set := oracle.New(op.F32)
-			m := loaded(t, want.checkpoint, d, set, model.Limits{Rows: 32, Drafts: int32(most), Activations: op.F32})
+			m := loaded(t, want.Checkpoint, d, set, model.Limits{Rows: 32, Drafts: int32(most), Activations: op.F32})
 			c := engine.Config{Device: d, Set: set, Model: m, ScratchBytes: 1 << 20, KVType: op.F32, Blocks: 40, MaxBatchTokens: 32, MaxContext: 200, MaxSequences: 3,
 				Draws: most + 1, Options: engine.Options{FixedDrafts: true, ChunkTokens: 5}}
 			if most > 0 {
@@ -36,7 +37,7 @@ func TestDraftsOverModelsWithStates(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			request := engine.Request{Prompt: want.tokens, MaxTokens: len(want.greedy), Sampling: sample.Greedy(), LogProbs: -1}
+			request := engine.Request{Prompt: want.Tokens, MaxTokens: len(want.Greedy), Sampling: sample.Greedy(), LogProbs: -1}
 			inbox, err := e.Submit(t.Context(), request, request)
 			if err != nil {
 				t.Fatal(err)
@@ -49,8 +50,8 @@ func TestDraftsOverModelsWithStates(t *testing.T) {
 				got[event.Request] = append(got[event.Request], event.Token)
 			}
 			for _, tokens := range got {
-				if !slices.Equal(tokens, want.greedy) {
-					t.Errorf("%s, %d drafts: got %v, want %v", name, most, tokens, want.greedy)
+				if !slices.Equal(tokens, want.Greedy) {
+					t.Errorf("%s, %d drafts: got %v, want %v", name, most, tokens, want.Greedy)
 				}
 			}
 			if s := e.Stats(); most > 0 && (s.Accepted == 0 || s.Accepted == s.Drafted) {
