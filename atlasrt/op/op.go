@@ -27,6 +27,10 @@
 //   - Heads, KVHeads and HeadDim are the query heads, the key heads (and as many value heads), and the elements of a head.
 //   - Blocks and BlockSize are the blocks of the paged cache, and the tokens of a block. K, V and KVType are the cached keys and values of
 //     one layer, and their element type.
+//   - Seqs, Starts, Lengths, Tables and MaxBlocks say which rows are of which sequence, and which blocks hold its tokens: see PagedAttention.
+//   - Slot, Slots, Drafts, MaxDrafts and Accepted are of layers that keep a state for each sequence: see Recurrent.
+//   - A chunk is the rows that one sequence has in the step. A draw is a token that Sample takes by the logits of a row. A draft is a guessed
+//     token; the drafts of a chunk are its last rows, and its draws tell which of them were right: see Accept.
 //   - TopK is how many experts a row gets. A pick is one of these choices: row r has picks r·TopK to r·TopK+TopK-1.
 package op
 
