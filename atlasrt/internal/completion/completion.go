@@ -42,8 +42,8 @@ type Generator struct {
 
 	Notation grammar.Notation // of JSON in answers that have a form; "": compact
 
-	mutex    sync.Mutex                  // over made and breakers
-	made     map[bool]*sample.Close      // by Options.KeepSpecial
+	mutex    sync.Mutex                  // over budgets and breakers
+	budgets  map[bool]*sample.Budget     // by Options.KeepSpecial
 	breakers map[string]*sample.Breakers // by their texts
 	once     sync.Once                   // for cache
 	cache    *grammar.Cache              // see grammars
@@ -164,7 +164,7 @@ func (g *Generator) Start(ctx context.Context, prompts []Prompt, o Options) (*St
 		most := g.most(&p, &o)
 		s.usage.Prompt += len(p.Tokens)
 		p.Thinking = g.Within(&p, &o)
-		closes := g.close(&p, &o, most)
+		budget := g.budget(&p, &o, most)
 		held, err := g.hold(ctx, &p, &o)
 		if err != nil {
 			return nil, err
@@ -172,7 +172,7 @@ func (g *Generator) Start(ctx context.Context, prompts []Prompt, o Options) (*St
 		for choice := range o.Choices {
 			r := engine.Request{
 				Prompt: p.Tokens, MaxTokens: most, MinTokens: min(o.MinTokens, most), End: end, Sampling: sampling,
-				LogProbs: o.LogProbs, PromptLogProbs: o.PromptLogProbs && choice == 0, Close: closes, CacheSalt: o.CacheSalt,
+				LogProbs: o.LogProbs, PromptLogProbs: o.PromptLogProbs && choice == 0, Budget: budget, CacheSalt: o.CacheSalt,
 				Grammar: held,
 			}
 			r.Sampling.Seed += int64(len(requests))

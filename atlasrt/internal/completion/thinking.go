@@ -27,30 +27,30 @@ func (g *Generator) Within(p *Prompt, o *Options) bool {
 	return p.Thinking || o.Chat && r != nil && chat.Prompt{Text: p.Text, Data: p.Data}.Within(r.Open, r.Close)
 }
 
-// close bounds the thoughts of an answer of so many tokens at most; nil where nothing does.
-func (g *Generator) close(p *Prompt, o *Options, most int) *sample.Close {
+// budget bounds the thoughts of an answer of so many tokens at most; nil where nothing does.
+func (g *Generator) budget(p *Prompt, o *Options, most int) *sample.Budget {
 	if !o.Chat || g.Formats.Reasoning == nil || o.Thinking.Budget == nil {
 		return nil
 	}
-	after := *o.Thinking.Budget
-	if after >= most && g.Thinking.Floor == 0 {
+	thoughts := *o.Thinking.Budget
+	if thoughts >= most && g.Thinking.Floor == 0 {
 		return nil
 	}
-	c := *g.closes(o.KeepSpecial)
+	b := *g.anyBudget(o.KeepSpecial)
 	if g.Thinking.Floor > 0 && o.MaxTokens > 0 {
-		after = min(after, most-g.Thinking.Floor-len(c.Tokens))
+		thoughts = min(thoughts, most-g.Thinking.Floor-len(b.Closing))
 	}
-	c.After, c.Within = max(after, 0), p.Thinking
-	return &c
+	b.Most, b.Within = max(thoughts, 0), p.Thinking
+	return &b
 }
 
-// closes is how thoughts are closed where control tokens are shown as text, or where they are not. It is made when it is needed first: it
-// takes a look at every token.
-func (g *Generator) closes(keepSpecial bool) *sample.Close {
+// anyBudget is what all budgets have in common where control tokens are shown as text, or where they are not. It is made when it is needed
+// first: it takes a look at every token.
+func (g *Generator) anyBudget(keepSpecial bool) *sample.Budget {
 	g.mutex.Lock()
 	defer g.mutex.Unlock()
-	if c := g.made[keepSpecial]; c != nil {
-		return c
+	if b := g.budgets[keepSpecial]; b != nil {
+		return b
 	}
 	t, r := g.Tokenizer, g.Formats.Reasoning
 	mark := func(text string, leads bool) (mark *sample.Mark, control bool) {
@@ -64,14 +64,14 @@ func (g *Generator) closes(keepSpecial bool) *sample.Close {
 			return t.TokenBytes(token)
 		}, leads), false
 	}
-	c := &sample.Close{Tokens: t.Encode(g.closingText(), true)}
-	c.Open, c.Again = mark(r.Open, true)
-	c.Shut, _ = mark(r.Close, false)
-	if g.made == nil {
-		g.made = map[bool]*sample.Close{}
+	b := &sample.Budget{Closing: t.Encode(g.closingText(), true)}
+	b.Open, b.Again = mark(r.Open, true)
+	b.Shut, _ = mark(r.Close, false)
+	if g.budgets == nil {
+		g.budgets = map[bool]*sample.Budget{}
 	}
-	g.made[keepSpecial] = c
-	return c
+	g.budgets[keepSpecial] = b
+	return b
 }
 
 // closingText is what is put at the end of thoughts that reach their budget.

@@ -25,7 +25,7 @@ func (w *writer) Submit(_ context.Context, requests ...engine.Request) (*engine.
 	inbox := engine.NewInbox(len(requests), func(int) {})
 	for i, r := range requests {
 		left := append(w.tokenizer.Encode(w.text, true), endToken)
-		edits := sample.NewEdits(sample.Defaults(), 1000, r.Prompt, nil, r.Close)
+		edits := sample.NewEdits(sample.Defaults(), 1000, r.Prompt, nil, r.Budget)
 		for n := 1; ; n++ {
 			token := left[0]
 			if now := edits.Now(); now.Len() > 0 {

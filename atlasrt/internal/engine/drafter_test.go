@@ -140,7 +140,7 @@ func TestTokensDoNotDependOnDrafts(t *testing.T) {
 		case 5:
 			q.LogProbs, q.PromptLogProbs, q.MaxTokens = 1, true, 10
 		case 6:
-			q.Close = fakeClose(5+i, true)
+			q.Budget = fakeBudget(5+i, true)
 		}
 		requests = append(requests, q)
 	}

@@ -167,7 +167,7 @@ func (m *fakeModel) drawn(r Request) []int32 {
 	all := slices.Clone(r.Prompt)
 	for {
 		generated := all[len(r.Prompt):]
-		if token, ok := closes(r.Close, generated); ok && may(r, generated, token) {
+		if token, ok := closes(r.Budget, generated); ok && may(r, generated, token) {
 			if all = append(all, token); len(all) == len(r.Prompt)+r.MaxTokens || slices.Contains(r.End, token) {
 				return all[len(r.Prompt):]
 			}

@@ -93,7 +93,7 @@ func grammatical(r *rand.Rand, slow bool) (requests []Request) {
 		case 4:
 			q.PromptLogProbs = true
 		case 5:
-			q.Close = fakeClose(5, true)
+			q.Budget = fakeBudget(5, true)
 		case 6:
 			q.End = nil
 		case 7:

@@ -85,7 +85,7 @@ func randomDrafts(t *testing.T, seed uint64) *fixture {
 		case 4:
 			q.MinTokens, q.End = q.MaxTokens/2, random(r, 8)
 		case 5:
-			q.Close = fakeClose(3, true)
+			q.Budget = fakeBudget(3, true)
 		}
 		if grammars && r.IntN(3) == 0 {
 			q.Grammar = Following(fakeGrammar{seen: r.Uint32()})

@@ -11,16 +11,16 @@ import (
 
 // Request asks for the continuation of a prompt.
 type Request struct {
-	Prompt         []int32       // token ids, at least one
-	MaxTokens      int           // at least 1
-	MinTokens      int           // tokens of End are ruled out before so many were generated
-	End            []int32       // tokens that end the sequence; the end token itself is reported
-	Sampling       sample.Params // see sample.Defaults
-	LogProbs       int           // -1: none; otherwise the chosen token's and those of this many likeliest ones
-	PromptLogProbs bool          // log-probabilities of the prompt's own tokens; such a prompt is not taken from the cache
-	Close          *sample.Close // bounds thoughts; nil: nothing does. It does not change while the request runs
-	Grammar        Grammar       // that the answer keeps to, at its beginning; nil: any answer will do
-	CacheSalt      string        // requests share cached prefixes only with requests of the same salt
+	Prompt         []int32        // token ids, at least one
+	MaxTokens      int            // at least 1
+	MinTokens      int            // tokens of End are ruled out before so many were generated
+	End            []int32        // tokens that end the sequence; the end token itself is reported
+	Sampling       sample.Params  // see sample.Defaults
+	LogProbs       int            // -1: none; otherwise the chosen token's and those of this many likeliest ones
+	PromptLogProbs bool           // log-probabilities of the prompt's own tokens; such a prompt is not taken from the cache
+	Budget         *sample.Budget // bounds thoughts; nil: nothing does. It does not change while the request runs
+	Grammar        Grammar        // that the answer keeps to, at its beginning; nil: any answer will do
+	CacheSalt      string         // requests share cached prefixes only with requests of the same salt
 }
 
 // What a request may ask for at most.
@@ -94,8 +94,8 @@ func (r *Request) check(vocab int32) error {
 	if i := slices.IndexFunc(r.End, outside); i >= 0 {
 		return option.Invalid(option.StopTokens, "holds token %d, the vocabulary has %d", r.End[i], vocab)
 	}
-	if r.Close != nil {
-		if err := r.Close.Validate(vocab); err != nil {
+	if r.Budget != nil {
+		if err := r.Budget.Validate(vocab); err != nil {
 			return err
 		}
 	}

@@ -43,7 +43,7 @@ func newTask(r Request, vocab int32, draws int) *task {
 		}
 	}
 	t.guide = newGuide(&t.request, t.allowed, vocab, draws)
-	t.edits = sample.NewEdits(r.Sampling, vocab, r.Prompt, hold, r.Close)
+	t.edits = sample.NewEdits(r.Sampling, vocab, r.Prompt, hold, r.Budget)
 	t.sequence.Single = t.single()
 	return t
 }

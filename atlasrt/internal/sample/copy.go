@@ -21,7 +21,7 @@ func (e *Edits) Copy(to *Edits) {
 	}
 	if e.closing != nil {
 		if closing == nil {
-			closing = newClosing(e.closing.Close)
+			closing = newClosing(e.closing.Budget)
 		}
 		only := closing.only
 		*closing = *e.closing

@@ -18,9 +18,9 @@ func TestCopy(t *testing.T) {
 			p.RepetitionPenalty, p.FrequencyPenalty, p.PresencePenalty = 0.5+r.Float32(), r.Float32(), r.Float32()
 		}
 		p.LogitBias = map[int32]float32{r.Int32N(vocab): r.Float32()}
-		var c *Close
+		var c *Budget
 		if r.IntN(2) == 0 {
-			c = &Close{After: r.IntN(6), Tokens: []int32{1, 2}, Within: true, Shut: TokenMark(3), Open: TokenMark(4), Again: r.IntN(2) == 0}
+			c = &Budget{Most: r.IntN(6), Closing: []int32{1, 2}, Within: true, Shut: TokenMark(3), Open: TokenMark(4), Again: r.IntN(2) == 0}
 		}
 		for i := range logits {
 			logits[i] = 6*r.Float32() - 3

@@ -17,9 +17,9 @@ type Entries struct {
 // Len is how many there are.
 func (e Entries) Len() int { return len(e.Token) }
 
-// Edits are the changes that a sequence's biases, bans, penalties and Close make to logits, kept up to date as it grows.
+// Edits are the changes that a sequence's biases, bans, penalties and Budget make to logits, kept up to date as it grows.
 type Edits struct {
-	Entries // of all but Close
+	Entries // of all but Budget
 
 	params  Params
 	at      map[int32]int // the entry of a token
@@ -54,15 +54,15 @@ type offset struct {
 // changes a logit; a nil *Edits has no entries, and its methods may be called.
 //
 // Tokens of hold, the end tokens, are ruled out until LetGo.
-func NewEdits(p Params, vocab int32, prompt, hold []int32, c *Close) *Edits {
+func NewEdits(p Params, vocab int32, prompt, hold []int32, b *Budget) *Edits {
 	words := len(p.BadWords) > 0
 	changes := len(p.LogitBias) > 0 || len(hold) > 0 || words || p.Penalises() || p.DRY.Multiplier > 0 || p.LZPenalty > 0
-	if !changes && c == nil {
+	if !changes && b == nil {
 		return nil
 	}
 	e := &Edits{params: p, at: make(map[int32]int), changes: changes}
-	if c != nil {
-		e.closing = newClosing(c)
+	if b != nil {
+		e.closing = newClosing(b)
 	}
 	biased := make([]int32, 0, len(p.LogitBias))
 	for token := range p.LogitBias {

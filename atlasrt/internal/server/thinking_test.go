@@ -58,8 +58,8 @@ func TestThinkingReachesTheEngine(t *testing.T) {
 		_, end, _ := strings.Cut(tok.Decode(request.Prompt, false), "<|assistant|>")
 		end = strings.TrimPrefix(end, "<think>\n\n")
 		bound := "-"
-		if close := request.Close; close != nil {
-			bound = fmt.Sprint(close.After, close.Within)
+		if b := request.Budget; b != nil {
+			bound = fmt.Sprint(b.Most, b.Within)
 		}
 		if text := fmt.Sprint(end, " ", bound, " ", request.Sampling.TopK); text != c.want {
 			t.Errorf("%+v%s: got %q, want %q", c.policy, c.fields, text, c.want)

@@ -24,13 +24,13 @@ func fakePiece(token int32) []byte {
 
 const fakeOpen, fakeShut = "d", "bc"
 
-func fakeClose(after int, within bool) *sample.Close {
+func fakeBudget(after int, within bool) *sample.Budget {
 	mark := func(text string, leads bool) *sample.Mark { return sample.TextMark(text, fakeVocab, fakePiece, leads) }
-	return &sample.Close{After: after, Tokens: []int32{13, 38, 13}, Within: within, Open: mark(fakeOpen, false), Shut: mark(fakeShut, false)}
+	return &sample.Budget{Most: after, Closing: []int32{13, 38, 13}, Within: within, Open: mark(fakeOpen, false), Shut: mark(fakeShut, false)}
 }
 
 // closes is the token that is forced behind what was generated, from the text of it all.
-func closes(c *sample.Close, generated []int32) (token int32, ok bool) {
+func closes(c *sample.Budget, generated []int32) (token int32, ok bool) {
 	if c == nil {
 		return 0, false
 	}
@@ -45,13 +45,13 @@ func closes(c *sample.Close, generated []int32) (token int32, ok bool) {
 		}
 	}
 	spent, text := generated[from:], ""
-	for _, token := range spent[:min(len(spent), c.After)] {
+	for _, token := range spent[:min(len(spent), c.Most)] {
 		if text += string(fakePiece(token)); strings.Contains(text, fakeShut) {
 			return 0, false
 		}
 	}
-	if due := len(spent) - c.After; due >= 0 && due < len(c.Tokens) {
-		return c.Tokens[due], true
+	if due := len(spent) - c.Most; due >= 0 && due < len(c.Closing) {
+		return c.Closing[due], true
 	}
 	return 0, false
 }
@@ -71,7 +71,7 @@ func TestT060ThoughtsAreClosed(t *testing.T) {
 		}
 		q := Request{Prompt: random(r, 1+r.IntN(12)), MaxTokens: 30, LogProbs: -1, Sampling: p}
 		if i%7 != 6 {
-			q.Close = fakeClose([]int{0, 1, 2, 9, 16}[i%5], i%2 == 0)
+			q.Budget = fakeBudget([]int{0, 1, 2, 9, 16}[i%5], i%2 == 0)
 		}
 		if i%6 == 5 {
 			q.MinTokens, q.End = 10, random(r, 4)
@@ -120,8 +120,8 @@ func TestT060ThoughtsAreClosed(t *testing.T) {
 
 // Far from its budget an answer costs what any other does: its steps need no late inputs.
 func TestBudgetThatIsFarAway(t *testing.T) {
-	c := fakeClose(10, true)
-	q := newTask(Request{Prompt: []int32{1}, MaxTokens: 40, Sampling: sample.Defaults(), Close: c}, fakeVocab, 1)
+	c := fakeBudget(10, true)
+	q := newTask(Request{Prompt: []int32{1}, MaxTokens: 40, Sampling: sample.Defaults(), Budget: c}, fakeVocab, 1)
 	var late []int
 	for i := range 20 {
 		if q.late() {

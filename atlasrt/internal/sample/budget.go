@@ -2,31 +2,31 @@ package sample
 
 import "github.com/atlas-inference/atlas/atlasrt/internal/option"
 
-// Close bounds a stretch of what a model generates, its thoughts: after so many tokens of them others are forced that close it. The model
+// Budget bounds a stretch of what a model generates, its thoughts: behind the most tokens of them others are forced that close it. The model
 // sees these as its own.
-type Close struct {
-	After  int     // tokens of thoughts, of all stretches together, before Tokens are forced
-	Tokens []int32 // that are forced one after the other
-	Within bool    // the prompt ends within thoughts
-	Open   *Mark   // begins thoughts; nil: only those of the prompt count
-	Shut   *Mark   // ends them
-	Again  bool    // thoughts may begin more than once
+type Budget struct {
+	Most    int     // tokens of thoughts, of all stretches together, before Closing is forced
+	Closing []int32 // tokens that are forced one after the other
+	Within  bool    // the prompt ends within thoughts
+	Open    *Mark   // begins thoughts; nil: only those of the prompt count
+	Shut    *Mark   // ends them
+	Again   bool    // thoughts may begin more than once
 }
 
-// MaxClose is the most tokens that may be forced.
-const MaxClose = 256
+// MaxClosing is the most tokens that may be forced.
+const MaxClosing = 256
 
 // Validate reports what is out of range as an *option.Error; vocab is the number of token ids.
-func (c *Close) Validate(vocab int32) error {
+func (b *Budget) Validate(vocab int32) error {
 	switch {
-	case c.After < 0:
-		return option.Invalid(option.ThinkingBudget, "is %d, must be at least 0", c.After)
-	case c.Shut == nil:
+	case b.Most < 0:
+		return option.Invalid(option.ThinkingBudget, "is %d, must be at least 0", b.Most)
+	case b.Shut == nil:
 		return option.Invalid(option.ThinkingBudget, "has no mark that ends thoughts")
-	case len(c.Tokens) == 0 || len(c.Tokens) > MaxClose:
-		return option.Invalid(option.ThinkingBudget, "closes with %d tokens, must be from 1 to %d", len(c.Tokens), MaxClose)
+	case len(b.Closing) == 0 || len(b.Closing) > MaxClosing:
+		return option.Invalid(option.ThinkingBudget, "closes with %d tokens, must be from 1 to %d", len(b.Closing), MaxClosing)
 	}
-	for _, token := range c.Tokens {
+	for _, token := range b.Closing {
 		if token < 0 || token >= vocab {
 			return option.Invalid(option.ThinkingBudget, "closes with token %d, the vocabulary has %d", token, vocab)
 		}
@@ -34,22 +34,22 @@ func (c *Close) Validate(vocab int32) error {
 	return nil
 }
 
-// closing is how far a sequence is with a Close.
+// closing is how far a sequence is with its Budget.
 type closing struct {
-	*Close
+	*Budget
 	within bool  // the next token is one of thoughts
 	over   bool  // no more thoughts can come
 	state  int32 // of the mark that is looked for
 	spent  int   // tokens of thoughts
-	forced int   // of Tokens, those that came
+	forced int   // of Closing, those that came
 	only   Entries
 }
 
 // certain is an offset that no other logit comes near to, and that stays finite when it is divided by a temperature.
 const certain = 1e30
 
-func newClosing(c *Close) *closing {
-	return &closing{Close: c, within: c.Within, over: !c.Within && c.Open == nil,
+func newClosing(b *Budget) *closing {
+	return &closing{Budget: b, within: b.Within, over: !b.Within && b.Open == nil,
 		only: Entries{Token: []int32{0}, Bias: []float32{0}, Factor: []float32{1}, Offset: []float32{certain}}}
 }
 
@@ -58,7 +58,7 @@ func (c *closing) append(token int32) {
 	switch {
 	case c.over:
 	case c.due():
-		if c.forced++; c.forced == len(c.Tokens) {
+		if c.forced++; c.forced == len(c.Closing) {
 			c.end()
 		}
 	case c.within:
@@ -81,11 +81,11 @@ func (c *closing) end() {
 }
 
 // due tells whether the next token is forced.
-func (c *closing) due() bool { return c.within && (c.forced > 0 || c.spent >= c.After) }
+func (c *closing) due() bool { return c.within && (c.forced > 0 || c.spent >= c.Most) }
 
 // entries leave the token that is due alone: no bias can speak against it.
 func (c *closing) entries() Entries {
-	c.only.Token[0] = c.Tokens[c.forced]
+	c.only.Token[0] = c.Closing[c.forced]
 	return c.only
 }
 
@@ -95,7 +95,7 @@ func (c *closing) near(tokens int) bool {
 	case c == nil || c.over:
 		return false
 	case c.within:
-		return c.due() || c.spent+tokens-1 >= c.After
+		return c.due() || c.spent+tokens-1 >= c.Most
 	}
-	return c.spent+tokens-2 >= c.After // the first of them may begin thoughts
+	return c.spent+tokens-2 >= c.Most // the first of them may begin thoughts
 }

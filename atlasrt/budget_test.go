@@ -18,7 +18,7 @@ func TestT060ThoughtsAreClosed(t *testing.T) {
 	path := testdata.Cache(t, smollm2)
 	conversations := golden.SmolLM2(t)
 	const budget, tokens, never = 6, 12, 3
-	closes := &sample.Close{After: budget, Tokens: []int32{11, 29, 11}, Within: true, Shut: sample.TokenMark(never)}
+	closes := &sample.Budget{Most: budget, Closing: []int32{11, 29, 11}, Within: true, Shut: sample.TokenMark(never)}
 	cases := []struct {
 		name   string
 		change func(*sample.Params)
@@ -39,8 +39,8 @@ func TestT060ThoughtsAreClosed(t *testing.T) {
 			p.Seed = 5
 			c.change(&p)
 			prompt := conversations[i%len(conversations)].Prompt[:20]
-			generate := func(closes *sample.Close) (all []int32) {
-				events, err := e.Submit(t.Context(), engine.Request{Prompt: prompt, MaxTokens: tokens, Sampling: p, LogProbs: -1, Close: closes})
+			generate := func(closes *sample.Budget) (all []int32) {
+				events, err := e.Submit(t.Context(), engine.Request{Prompt: prompt, MaxTokens: tokens, Sampling: p, LogProbs: -1, Budget: closes})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -50,7 +50,7 @@ func TestT060ThoughtsAreClosed(t *testing.T) {
 				return all
 			}
 			free, got := generate(nil), generate(closes)
-			if want := slices.Concat(free[:budget], closes.Tokens); len(got) != tokens || !slices.Equal(got[:len(want)], want) {
+			if want := slices.Concat(free[:budget], closes.Closing); len(got) != tokens || !slices.Equal(got[:len(want)], want) {
 				t.Errorf("%s: got %v, want it to begin with %v", c.name, got, want)
 			}
 		}

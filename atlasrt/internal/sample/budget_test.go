@@ -53,29 +53,29 @@ func TestTextMark(t *testing.T) {
 }
 
 // The tokens that close are forced where the budget is used up, and nowhere else.
-func TestClose(t *testing.T) {
+func TestBudget(t *testing.T) {
 	const open, shut, nl, word, end = 1, 2, 3, 4, 5
-	with := func(change func(*Close)) Close {
-		c := Close{After: 3, Tokens: []int32{nl, shut, nl}, Open: TokenMark(open), Shut: TokenMark(shut)}
+	with := func(change func(*Budget)) Budget {
+		c := Budget{Most: 3, Closing: []int32{nl, shut, nl}, Open: TokenMark(open), Shut: TokenMark(shut)}
 		change(&c)
 		return c
 	}
-	within := func(c *Close) { c.Within = true }
+	within := func(c *Budget) { c.Within = true }
 	cases := []struct {
 		name  string
-		close Close
+		close Budget
 		model string // what it draws where nothing is forced: o opens, s shuts, w is a word; all else is forced
 		want  string // n is a line end
 	}{
 		{"T060 never closed", with(within), "wwwwwwww", "wwwnsnwwwww"},
 		{"closed in time", with(within), "wwswwwww", "wwswwwww"},
 		{"closed by the last token", with(within), "wwswww", "wwswww"},
-		{"closed at once", with(func(c *Close) { c.Within, c.After = true, 0 }), "www", "nsnwww"},
-		{"opened by the model", with(func(*Close) {}), "wowwwww", "wowwwnsnww"},
-		{"never opened", with(func(*Close) {}), "wwwwwww", "wwwwwww"},
-		{"opened again", with(func(c *Close) { c.Within, c.Again = true, true }), "wswowwww", "wswownsnwww"},
+		{"closed at once", with(func(c *Budget) { c.Within, c.Most = true, 0 }), "www", "nsnwww"},
+		{"opened by the model", with(func(*Budget) {}), "wowwwww", "wowwwnsnww"},
+		{"never opened", with(func(*Budget) {}), "wwwwwww", "wwwwwww"},
+		{"opened again", with(func(c *Budget) { c.Within, c.Again = true, true }), "wswowwww", "wswownsnwww"},
 		{"opened again where thoughts come once", with(within), "wswowwww", "wswowwww"},
-		{"no opening is known", with(func(c *Close) { c.Open = nil }), "owwwww", "owwwww"},
+		{"no opening is known", with(func(c *Budget) { c.Open = nil }), "owwwww", "owwwww"},
 		{"opened twice within", with(within), "owwwww", "owwnsnwww"},
 	}
 	letters := map[int32]string{open: "o", shut: "s", nl: "n", word: "w", end: "e"}
@@ -117,7 +117,7 @@ func TestForcedTokens(t *testing.T) {
 	p := Defaults()
 	p.LogitBias = map[int32]float32{2: -inf, 3: math.MaxFloat32}
 	p.RepetitionPenalty, p.FrequencyPenalty = 2, 1
-	c := &Close{Tokens: []int32{2, 2}, Within: true, Shut: TokenMark(2)}
+	c := &Budget{Closing: []int32{2, 2}, Within: true, Shut: TokenMark(2)}
 	e := NewEdits(p, 4, []int32{2, 3}, []int32{2}, c)
 	logits := []float32{1, -2, -30, 4}
 	for step := range 2 {
