@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"runtime"
@@ -57,7 +58,7 @@ func (c *doctorCommand) Run() error {
 		fmt.Printf("not read, and taken as no limit: %v\n", unread)
 	}
 	if usable == 0 {
-		return fmt.Errorf("no kernels can run here")
+		return errors.New("no kernels can run here (the table says what each lacks; make build and make cuda build them)")
 	}
 	return nil
 }

@@ -17,8 +17,7 @@ func (r *runner) keeper(i int) string {
 	return fmt.Sprintf("layer %d", i)
 }
 
-// drafts sets what the steps have in common of counting and drafting. What a step leaves for its drafter lies in front of what it leaves for the
-// next step: Last of each chunk, and then positions, slots and lengths of each pass.
+// drafts sets what the steps have in common of counting and drafting: see runner for where it lies.
 func (r *runner) drafts(memory [][]op.Ptr) {
 	if r.config.Drafter == nil {
 		return

@@ -234,7 +234,7 @@ func (n Need) stepBytes() int64 {
 	return 4 * int64(wordsOf(in.early, s)+wordsOf(in.late, s)+n.draftWords()+n.resultWords())
 }
 
-// draftWords is what a step leaves for its drafter, in front of what the host reads: see Drafting of package model.
+// draftWords is what a step leaves for its drafter, in front of what the host reads: last and passes of runner.
 func (n Need) draftWords() int {
 	if n.draws() == 1 {
 		return 0
@@ -243,8 +243,7 @@ func (n Need) draftWords() int {
 	return n.MaxSequences * (last + passes)
 }
 
-// resultWords is the most that the host reads of a step: the tokens that were drawn. Where there can be more than one of a sequence, their counts
-// lie in front of them, and in front of these the tokens of the next step's rows.
+// resultWords is the most that the host reads of a step: next, counts and sampled of runner.
 func (n Need) resultWords() int {
 	if n.draws() > 1 {
 		return n.MaxSequences * (n.draws() + 1 + n.draws())

@@ -26,14 +26,21 @@ type runner struct {
 	stream device.Stream
 	owned  []op.Ptr // every allocation
 
+	// The device's memory of a step, i32 but for logits. In staging lie the inputs and, at its end, what the step leaves, one behind the other:
+	//
+	//	last      [MaxSequences]            where Draws > 1: see model.Drafting
+	//	passes    [3·(Draws-2),MaxSequences]  where Draws > 2: positions, then slots, then lengths of drafting passes
+	//	next      [Draws,MaxSequences]      where Draws > 1: what the next step's tokens refer to
+	//	counts    [MaxSequences]            where Draws > 1: how many draws of each chunk count
+	//	sampled   [MaxSequences·Draws]      the draws; next, too, where Draws is 1
+	//
+	// The host reads from next on.
+	staging, next, counts, sampled op.Ptr
+	logits                         op.Ptr // f32 [MaxOutputs,Vocab]
+
 	inputs  inputs
-	words   []int32 // inputs of a step, staged for one copy
-	staging op.Ptr
-	logits  op.Ptr           // f32 [MaxOutputs,Vocab]
-	next    op.Ptr           // i32 [Draws,MaxSequences]: what the next step's tokens refer to; sampled where each chunk has one draw
-	counts  op.Ptr           // i32 [MaxSequences], behind next: how many draws of each chunk count; 0 where each has one
-	sampled op.Ptr           // i32 [MaxSequences·Draws], behind counts
-	results []int32          // of the step that was collected last: next, where each chunk may have several draws, and what lies behind it
+	words   []int32          // inputs of a step, staged for one copy
+	results []int32          // what the host has read of the step that was collected last
 	boxes   []device.Mailbox // one for each step that may be in flight; none where the device does not overlap
 
 	step    launches        // the step that was launched last

@@ -45,7 +45,7 @@ func (h Hardware) Open() (*Target, error) {
 		return nil, err
 	}
 	if missing := b.Missing(present); len(missing) > 0 {
-		return nil, fmt.Errorf("%s needs a processor with %s", b.Hardware, strings.Join(missing, ", "))
+		return nil, fmt.Errorf("%s needs a processor with %s (choose other --hardware, or leave it out)", b.Hardware, strings.Join(missing, ", "))
 	}
 	var override fs.FS
 	if h.Kernels != "" {
@@ -166,7 +166,7 @@ func (h Hardware) choose() (*bundle.Bundle, []string, error) {
 			}
 		}
 	}
-	return nil, nil, fmt.Errorf("this machine can run none of the kernels that this program has: %s", h.names())
+	return nil, nil, fmt.Errorf("this machine can run none of the kernels that this program has: %s (atlasrt doctor says what each lacks)", h.names())
 }
 
 func (h Hardware) names() string {

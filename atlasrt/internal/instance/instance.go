@@ -155,7 +155,7 @@ func (p *Prepared) bound() error {
 		}
 	}
 	if p.Sizes.Memory > total {
-		return fmt.Errorf("--memory allows %d bytes, and %s", p.Sizes.Memory, all)
+		return fmt.Errorf("--memory allows %d bytes, and %s (set it to less)", p.Sizes.Memory, all)
 	}
 	return nil
 }
