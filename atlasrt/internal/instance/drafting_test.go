@@ -82,6 +82,8 @@ func TestHeadsThatAreMissing(t *testing.T) {
 		{"one tensor less", ``, "mtp.norm.", "mtp.norm.weight [128]: no such tensor in the checkpoint\n(the model can be served without its MTP head: leave --speculative out)"},
 		{"said to have none", `"mtp_num_hidden_layers": 0`, "mtp.", "the settings say that the model has no MTP head"},
 		{"two layers", `"mtp_num_hidden_layers": 2`, "", "the settings give the model's MTP head 2 layers"},
+		{"two counts of layers", `"num_nextn_predict_layers": 2`, "", "config.json: mtp_num_hidden_layers is 1 and num_nextn_predict_layers 2, but they are two names"},
+		{"one count twice", `"num_nextn_predict_layers": 1`, "", ""},
 		{"an embedding of its own", `"mtp_use_dedicated_embeddings": true`, "", "mtp_use_dedicated_embeddings is true"},
 		{"another family", `"model_type": "qwen3_moe", "layer_types": null, "shared_expert_intermediate_size": null`, "", `no head that drafts is known for model_type "qwen3_moe"`},
 	}
