@@ -20,7 +20,7 @@ func (Text) Decode(body []byte, limits api.Limits) (*api.Request, error) {
 	r.Prompts = f.prompts(limits)
 	o := &r.Options
 	f.textTokens(o)
-	f.otherName("max_completion_tokens", "max_tokens") // of the chat route
+	f.OtherName("max_completion_tokens", "max_tokens") // of the chat route
 	f.minTokens(o)
 	f.Bool("echo", &o.Echo)
 	f.Bool("add_special_tokens", &r.Special)
