@@ -72,19 +72,20 @@ var ofChats = []struct {
 // RefuseOfChats refuses fields of chats that a route of another API does not have, unless they ask for nothing: those of more names as well.
 func (f *Fields) RefuseOfChats(more ...string) {
 	for _, field := range ofChats {
-		f.refuseOfChats(field.name, AnyOf(field.neutral, Empty, EmptyObject))
+		f.RefuseOf("/v1/chat/completions", AnyOf(field.neutral, Empty, EmptyObject), field.name)
 	}
-	for _, name := range more {
-		f.refuseOfChats(name, AnyOf(Empty, EmptyObject))
-	}
+	f.RefuseOf("/v1/chat/completions", Empty, more...)
 	for _, name := range []string{"min_new_tokens", "min_length"} { // of others, for min_tokens
 		f.Refuse(name, IsNumber(0))
 	}
 }
 
-func (f *Fields) refuseOfChats(name string, neutral Condition) {
-	if v := f.Take(name); v != nil && !neutral(v) {
-		f.Fail(Unsupported(name, "%s is a field of /v1/chat/completions, which this route does not have; leave it out.", name))
+// RefuseOf refuses fields that another route has and this one does not, unless they ask for nothing.
+func (f *Fields) RefuseOf(route string, neutral Condition, names ...string) {
+	for _, name := range names {
+		if v := f.Take(name); v != nil && !neutral(v) {
+			f.Fail(Unsupported(name, "%s is a field of %s, which this route does not have; leave it out.", name, route))
+		}
 	}
 }
 

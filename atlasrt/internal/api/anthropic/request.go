@@ -58,6 +58,8 @@ func (d *decoder) foreign() {
 	d.Refuse("top_logprobs", api.IsNumber(0))
 	d.Refuse("parallel_tool_calls", api.IsTrue) // tool_choice says so here
 	d.RefuseOfChats()
+	d.RefuseOf("/v1/responses", api.AnyOf(api.Empty, api.IsText("")), "input", "instructions", "previous_response_id")
+	d.RefuseOf("/v1/completions", api.IsText(""), "prompt")
 	d.RefuseNames("stop_sequences", "stop", "stop_sequence", "stopping_strings", "custom_stopping_strings")
 	d.RefuseLimits("max_tokens", "max_completion_tokens", "max_output_tokens")
 	d.RefuseThinking("thinking")

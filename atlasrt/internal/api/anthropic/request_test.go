@@ -72,10 +72,11 @@ func TestRefusedRequests(t *testing.T) {
 		{"", `{"max_tokens":9,"messages":[{"role":"user","content":"u"},{"role":"assistant","content":"{"}],"output_config":{"format":{"type":"json_schema","schema":{}}}}`, "output_config.format holds for whole answers"},
 		{"", body(`,"mcp_servers":[{}]`), "mcp_servers is not supported"}, {"", body(`,"container":"x"`), "container is not supported"},
 		{"", body(`,"context_management":{"edits":[{"type":"clear_tool_uses_20250919"}]}`), "context_management is not supported"}, {"", body(`,"context_management":{"edits":[{"type":"clear_thinking_20251015","keep":{"type":"thinking_turns","value":1}}]}`), "context_management is not"},
-		{"T024", body(`,"stop_token_ids":[5]`), "stop_token_ids is a field of /v1/chat/completions"}, {"T024", body(`,"min_tokens":5`), "min_tokens is a field of"}, {"T024", body(`,"ignore_eos":true`), "ignore_eos is a field of"},
-		{"T024", body(`,"skip_special_tokens":false`), "skip_special_tokens is a field of"}, {"T024", body(`,"stopping_strings":["x"]`), "stopping_strings is called stop_sequences here"}, {"T024", body(`,"max_new_tokens":5`), "max_new_tokens is called max_tokens here"},
-		{"T024", body(`,"rep_pen":1.2`), "rep_pen is called repetition_penalty here"}, {"T024", body(`,"sampler_seed":1`), "sampler_seed is called seed here"}, {"T024", body(`,"repeat_penalty":0`), "repeat_penalty is 0"},
-		{"T024", body(`,"parallel_tool_calls":false`), "parallel_tool_calls is not supported"}, {"T024", body(`,"repetition_context_size":"all"`), "repetition_context_size is not supported"}, {"T024", body(`,"cache_salt":""`), "cache_salt must have"},
+		{"", body(`,"stop_token_ids":[5]`), "stop_token_ids is a field of /v1/chat/completions"}, {"", body(`,"min_tokens":5`), "min_tokens is a field of"}, {"", body(`,"ignore_eos":true`), "ignore_eos is a field of"},
+		{"", body(`,"skip_special_tokens":false`), "skip_special_tokens is a field of"}, {"", body(`,"stopping_strings":["x"]`), "stopping_strings is called stop_sequences here"}, {"", body(`,"max_new_tokens":5`), "max_new_tokens is called max_tokens here"},
+		{"", body(`,"instructions":"x"`), "instructions is a field of /v1/responses"}, {"", body(`,"prompt":"x"`), "prompt is a field of /v1/completions"},
+		{"", body(`,"rep_pen":1.2`), "rep_pen is called repetition_penalty here"}, {"", body(`,"sampler_seed":1`), "sampler_seed is called seed here"}, {"", body(`,"repeat_penalty":0`), "repeat_penalty is 0"},
+		{"", body(`,"parallel_tool_calls":false`), "parallel_tool_calls is not supported"}, {"", body(`,"repetition_context_size":"all"`), "repetition_context_size is not supported"}, {"", body(`,"cache_salt":""`), "cache_salt must have"},
 		{"", body(`,"stream":"yes"`), "stream must be true or false"},
 	}
 	for _, c := range cases {

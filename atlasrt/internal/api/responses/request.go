@@ -190,6 +190,8 @@ func unhonoured(f *api.Fields) {
 	f.Refuse("context_management", api.Empty)
 	f.Refuse("chat_template_kwargs", api.EmptyObject)
 	f.RefuseOfChats("messages", "stop", "stop_sequence", "stop_sequences", "stopping_strings", "custom_stopping_strings")
+	f.RefuseOf("/v1/messages", api.AnyOf(api.Empty, api.IsText("")), "system")
+	f.RefuseOf("/v1/messages", api.EmptyObject, "output_config", "output_format")
 	f.RefuseLimits("max_output_tokens", "max_tokens", "max_completion_tokens")
 	f.RefuseThinking("reasoning", "thinking")
 	f.RefuseForeign()

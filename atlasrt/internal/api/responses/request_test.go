@@ -131,6 +131,7 @@ func TestRefusals(t *testing.T) {
 		{hi(`"context_management":[{"type":"compaction"}]`), "context_management", unsupported}, {hi(`"messages":[{}]`), "messages", unsupported}, {hi(`"max_tokens":1`), "max_tokens", unsupported}, {hi(`"stop":"x"`), "stop", unsupported}, {hi(`"n":2`), "n", unsupported},
 		{hi(`"stop_token_ids":[5]`), "stop_token_ids", unsupported}, {hi(`"min_tokens":5`), "min_tokens", unsupported}, {hi(`"ignore_eos":true`), "ignore_eos", unsupported}, {hi(`"skip_special_tokens":false`), "skip_special_tokens", unsupported},
 		{hi(`"stop_sequences":["x"]`), "stop_sequences", unsupported}, {hi(`"max_new_tokens":5`), "max_new_tokens", unsupported}, {hi(`"n_predict":5`), "n_predict", unsupported}, {hi(`"rep_pen":1.2`), "rep_pen", unsupported},
+		{hi(`"system":"x"`), "system", unsupported}, {hi(`"output_config":{"format":{}}`), "output_config", unsupported},
 		{hi(`"continue_final_message":true`), "continue_final_message", unsupported}, {hi(`"best_of":2`), "best_of", unsupported}, {hi(`"echo":true`), "echo", unsupported}, {hi(`"cache_salt":""`), "cache_salt", valid},
 		{hi(`"metadata":{"k":1}`), "metadata", valid}, {hi(`"metadata":[]`), "metadata", valid}, {hi(`"user":1`), "user", valid},
 		{hi(`"reasoning":{"effort":"huge"}`), "reasoning.effort", valid}, {hi(`"reasoning":1`), "reasoning", valid}, {hi(`"reasoning":{"max_tokens":-1}`), "reasoning.max_tokens", valid},
