@@ -244,13 +244,14 @@ func (d *depth) nearest(sequences int, fits func(*depthTimes) bool) (near *depth
 }
 
 // saved is the seconds that a step saved, which would have been negative where drafts cost more than they gave: against steps without drafts that
-// give as many tokens. It is 0 where their time is not known.
+// give as many tokens. These compute less, so that none takes longer than the step itself: what was measured of them may be old, and the machine
+// not as busy any more. It is 0 where their time is not known.
 func (d *depth) saved(sequences, tokens int, seconds float64) float64 {
 	plain := d.seconds(sequences, d.of(sequences), 0)
 	if plain == 0 {
 		return 0
 	}
-	return plain*float64(tokens)/float64(max(sequences, 1)) - seconds
+	return min(plain, seconds)*float64(tokens)/float64(max(sequences, 1)) - seconds
 }
 
 func abs(n int) int { return max(n, -n) }

@@ -160,4 +160,7 @@ func TestDepthOfANewNumberOfSequences(t *testing.T) {
 	if got := d.saved(16, 16*3, 4e-3); got < 1.9e-3 || got > 2.1e-3 {
 		t.Errorf("three tokens of each in 4 ms, where one takes 2 ms: saved %v s, want 2 ms", got)
 	}
+	if got := d.saved(16, 16*3, 1e-3); got < 1.9e-3 || got > 2.1e-3 {
+		t.Errorf("three tokens of each in 1 ms, where one took 2 ms at a time when all took longer: saved %v s, want 2 ms at most", got)
+	}
 }
