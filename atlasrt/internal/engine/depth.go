@@ -33,7 +33,8 @@ const (
 	trialSteps = 8    // of a trial
 	trialPause = 64   // steps between two trials
 	trialShare = 0.01 // of all time
-	trialSaved = 32   // trials that credit may be saved for, in steps of the best depth
+	trialSaved = 32   // what credit may be saved, in steps of the best depth
+	trialMost  = 24   // what a trial is taken to cost at most, in such steps
 	betterBy   = 1.01 // how much better a depth must be to follow the one that was best
 )
 
@@ -205,8 +206,10 @@ func (d *depth) due(sequences int, t *depthTimes, best int) (depth int, ok bool)
 	if oldest < 0 || d.step < d.rest {
 		return 0, false
 	}
-	cost := d.seconds(sequences, t, oldest) - t.depths[best].median*d.tokens(oldest)/d.tokens(best)
-	return oldest, d.credit >= max(cost, 0)*trialSteps+2*d.change
+	step := t.depths[best].median
+	cost := max(d.seconds(sequences, t, oldest)-step*d.tokens(oldest)/d.tokens(best), 0)*trialSteps + 2*d.change
+	// What was measured long ago, when the machine was busy, may cost more than can be saved, and would never be tried again.
+	return oldest, d.credit >= min(cost, trialMost*step)
 }
 
 // seconds is how long a step of a depth takes; 0: nobody knows. What was not measured is guessed from a number of sequences nearby where it was,
