@@ -106,16 +106,19 @@ func fromEnvironment(flag *kong.Flag) bool {
 	})
 }
 
-// shown is a flag's value; one that may be unset is a pointer.
+// shown is a flag's value, empty where there is none; one that may be unset is a pointer.
 func shown(value any) string {
-	if v := reflect.ValueOf(value); v.Kind() == reflect.Pointer {
-		if v.IsNil() {
-			return ""
-		}
+	switch v := reflect.ValueOf(value); {
+	case v.Kind() == reflect.Pointer && v.IsNil(), v.Kind() == reflect.Slice && v.Len() == 0:
+		return ""
+	case v.Kind() == reflect.Pointer:
 		value = v.Elem()
 	}
 	return fmt.Sprint(value)
 }
+
+// secrets are the flags whose values are not printed.
+var secrets = []string{"api-key", "hub-token"}
 
 // printConfig shows each setting of the chosen command, its value and where that came from. Keys are not shown.
 func printConfig(w io.Writer, context *kong.Context) error {
@@ -141,7 +144,7 @@ func printConfig(w io.Writer, context *kong.Context) error {
 			}
 		}
 		value := shown(context.FlagValue(flag))
-		if strings.Contains(flag.Name, "key") && value != "" || flag.Name == "hub-token" && value != "" {
+		if value != "" && slices.Contains(secrets, flag.Name) {
 			value = "(set)"
 		}
 		t.Row(flag.Name, value, from)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -93,15 +94,31 @@ func TestConfigurationFileIsStrict(t *testing.T) {
 	}
 }
 
+// Keys are not printed, and where there is none nothing says that there is one.
 func TestKeysAreNotPrinted(t *testing.T) {
-	_, context, err := parseLine(t, "serve", "--api-key", "very-secret-key")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var printed bytes.Buffer
-	printConfig(&printed, context)
-	if strings.Contains(printed.String(), "secret") {
-		t.Errorf("the key was printed:\n%s", &printed)
+	for _, c := range []struct{ args, want []string }{
+		{[]string{"--api-key", "very-secret-key", "--hub-token", "secret"}, []string{"api-key (set) flag", "hub-token (set) flag", "api-key-file default"}},
+		{nil, []string{"api-key default", "hub-token default", "hosts default"}},
+		{[]string{"--api-key-file", os.DevNull}, []string{"api-key default", "api-key-file " + os.DevNull + " flag"}},
+	} {
+		_, context, err := parseLine(t, append([]string{"serve"}, c.args...)...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var printed bytes.Buffer
+		printConfig(&printed, context)
+		var lines []string
+		for line := range strings.Lines(printed.String()) {
+			lines = append(lines, strings.Join(strings.Fields(line), " "))
+		}
+		for _, want := range c.want {
+			if !slices.Contains(lines, want) {
+				t.Errorf("%v: no line %q in\n%s", c.args, want, &printed)
+			}
+		}
+		if strings.Contains(printed.String(), "secret") {
+			t.Errorf("a key was printed:\n%s", &printed)
+		}
 	}
 }
 

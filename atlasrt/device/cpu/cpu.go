@@ -146,6 +146,8 @@ func open(image []byte) (uintptr, error) {
 		}
 		rest = rest[n:]
 	}
+	runtime.LockOSThread() // which the linker keeps its errors for
+	defer runtime.UnlockOSThread()
 	lib, err := purego.Dlopen(fmt.Sprintf("/proc/self/fd/%d", fd), purego.RTLD_NOW|purego.RTLD_LOCAL)
 	if err != nil {
 		return 0, fmt.Errorf("the kernels do not load (run `atlasc build`): %w", err)
@@ -156,6 +158,8 @@ func open(image []byte) (uintptr, error) {
 type module uintptr
 
 func (m module) Kernel(name string) (op.Kernel, error) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
 	f, err := purego.Dlsym(uintptr(m), name)
 	if err != nil {
 		return 0, fmt.Errorf("the image has no kernel %s (run `atlasc build`): %w", name, err)

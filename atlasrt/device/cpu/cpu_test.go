@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strings"
+	"sync"
 	"testing"
 	"unsafe"
 
@@ -250,6 +252,22 @@ func TestImagesStayApart(t *testing.T) {
 	if _, err := (module(0)).Kernel("no_such_kernel"); err == nil {
 		t.Error("a kernel that is not there was found")
 	}
+}
+
+// The dynamic linker keeps what went wrong for the thread that asked.
+func TestMissingKernelsAreNamedOnEveryThread(t *testing.T) {
+	var group sync.WaitGroup
+	for range 8 {
+		group.Go(func() {
+			for range 5000 {
+				if _, err := module(0).Kernel("no_such_kernel"); !strings.Contains(err.Error(), "undefined symbol: no_such_kernel") {
+					t.Errorf("got %v, want the linker's words", err)
+					return
+				}
+			}
+		})
+	}
+	group.Wait()
 }
 
 func TestLoadRefusesWhatIsNoImage(t *testing.T) {

@@ -236,3 +236,19 @@ func TestLayoutsAreTheDrivers(t *testing.T) {
 		}
 	}
 }
+
+// The dynamic linker keeps what went wrong for the thread that asked.
+func TestNoLibraryIsNamedOnEveryThread(t *testing.T) {
+	var group sync.WaitGroup
+	for range 8 {
+		group.Go(func() {
+			for range 200 {
+				if _, err := openDriver("/no/such/libcuda.so.1"); !strings.Contains(err.Error(), "/no/such/libcuda.so.1") {
+					t.Errorf("got %v, want an error that names the library", err)
+					return
+				}
+			}
+		})
+	}
+	group.Wait()
+}

@@ -111,6 +111,8 @@ type driver struct {
 
 // openDriver loads the library and finds all functions, so that none is missing later.
 func openDriver(library string) (*driver, error) {
+	runtime.LockOSThread() // which the linker keeps its errors for
+	defer runtime.UnlockOSThread()
 	handle, err := purego.Dlopen(library, purego.RTLD_NOW|purego.RTLD_LOCAL)
 	if err != nil {
 		return nil, fmt.Errorf("there is no NVIDIA driver here (install driver 580 or newer; start a container with --gpus all): %w", err)

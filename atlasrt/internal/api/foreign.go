@@ -1,6 +1,10 @@
 package api
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/atlas-inference/atlas/atlasrt/internal/jsontree"
+)
 
 // foreign are fields that other servers (vLLM, SGLang, llama.cpp, ollama, text-generation-webui and relatives) honour and this
 // one does not, with the values at which they change nothing. To ignore any other value would be to answer another question
@@ -53,12 +57,34 @@ func (f *Fields) RefuseForeign(own ...string) {
 	}
 }
 
-// RefuseOfChats refuses fields of chats that a route of another API does not have, unless they ask for nothing.
-func (f *Fields) RefuseOfChats(names ...string) {
-	nothing := AnyOf(Empty, EmptyObject, IsFalse, IsNumber(1))
+// ofChats are fields of chats and texts that routes of other APIs do not have, with the values at which they ask for nothing, besides what is
+// empty.
+var ofChats = []struct {
+	name    string
+	neutral Condition
+}{
+	{"n", IsNumber(1)}, {"best_of", IsNumber(0, 1)}, {"logit_bias", Never}, {"logprobs", IsFalse}, {"response_format", Never},
+	{"functions", Never}, {"function_call", Never}, {"reasoning_effort", Never}, {"stop_token_ids", Never}, {"min_tokens", IsNumber(0)}, {"ignore_eos", IsFalse},
+	{"skip_special_tokens", IsTrue}, {"echo", IsFalse}, {"suffix", IsText("")}, {"continue_final_message", IsFalse}, {"add_generation_prompt", IsTrue},
+	{"documents", Never}, {"web_search_options", Never}, {"include_reasoning", IsTrue},
+}
+
+// RefuseOfChats refuses fields of chats that a route of another API does not have, unless they ask for nothing: those of more names as well.
+func (f *Fields) RefuseOfChats(more ...string) {
+	for _, field := range ofChats {
+		f.RefuseOf("/v1/chat/completions", AnyOf(field.neutral, Empty, EmptyObject), field.name)
+	}
+	f.RefuseOf("/v1/chat/completions", Empty, more...)
+	for _, name := range []string{"min_new_tokens", "min_length"} { // of others, for min_tokens
+		f.Refuse(name, IsNumber(0))
+	}
+}
+
+// RefuseOf refuses fields that another route has and this one does not, unless they ask for nothing.
+func (f *Fields) RefuseOf(route string, neutral Condition, names ...string) {
 	for _, name := range names {
-		if v := f.Take(name); v != nil && !nothing(v) {
-			f.Fail(Unsupported(name, "%s is a field of /v1/chat/completions, which this route does not have; leave it out.", name))
+		if v := f.Take(name); v != nil && !neutral(v) {
+			f.Fail(Unsupported(name, "%s is a field of %s, which this route does not have; leave it out.", name, route))
 		}
 	}
 }
@@ -72,9 +98,43 @@ func (f *Fields) RefuseNames(ours string, names ...string) {
 	}
 }
 
+// RefuseLimits is RefuseNames for the most tokens of an answer.
+func (f *Fields) RefuseLimits(ours string, names ...string) {
+	f.RefuseNames(ours, append(names, "n_predict", "num_predict", "max_new_tokens", "max_length")...)
+}
+
 // RefuseThinking refuses what other APIs call the field that says how the model thinks.
 func (f *Fields) RefuseThinking(ours string, names ...string) {
 	f.RefuseNames(ours, append(names, "enable_thinking", "think", "thinking_budget", "thinking_token_budget", "reasoning_budget", "thinking_budget_tokens")...)
+}
+
+// OtherName refuses a name for a field that is called ours here, unless both are there with one value: clients of many servers send both.
+func (f *Fields) OtherName(name, ours string) {
+	value, given := f.Peek(ours)
+	v := f.Take(name)
+	if v == nil || Empty(v) || given && string(jsontree.Append(nil, v)) == string(jsontree.Append(nil, value)) {
+		return
+	}
+	f.Fail(Unsupported(f.Path(name), "%s is called %s here.", f.Path(name), ours))
+}
+
+// otherSamplers refuses what other servers call fields of Samplers, and what they offer of penalties.
+func (f *Fields) otherSamplers(r *Request) {
+	f.OtherName("rep_pen", "repetition_penalty")
+	f.OtherName("sampler_seed", "seed")
+	for _, name := range []string{"repetition_context_size", "presence_context_size", "frequency_context_size"} { // of mlx-lm
+		f.penalised(r, name, AnyNumber, IsNumber(-1, 0))
+	}
+	f.penalised(r, "penalize_nl", AnyOf(IsTrue, IsFalse), IsTrue)
+}
+
+// penalised refuses a field about which of the tokens that were seen are penalised: here all of them are. What is not all is
+// harmless only where none is penalised.
+func (f *Fields) penalised(r *Request, name string, harmless, all Condition) {
+	f.Refuse(name, harmless)
+	if v := f.Take(name); v != nil && !all(v) && r.IfPenalised == nil {
+		r.IfPenalised = f.Refusal(name)
+	}
 }
 
 // LeftOut stands for what a tool gave that is no text. A tool may give an image at any time, and the conversation must go on.

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"math"
 	"strconv"
 	"strings"
 
@@ -9,9 +10,17 @@ import (
 	"github.com/atlas-inference/atlas/atlasrt/internal/sample"
 )
 
-// SamplerRanges are the numeric fields of Samplers.
+// SamplerRanges are the numeric fields of Samplers, but for the temperature, on which APIs differ.
 func SamplerRanges() []Range {
 	return []Range{
+		{Name: "top_p", Low: 0, High: 1}, // 0 takes the likeliest token
+		{Name: "min_p", Low: 0, High: 1},
+		{Name: "top_k", Low: -1, High: Most, Whole: true}, // -1 and 0 are all
+		{Name: "presence_penalty", Low: -2, High: 2},
+		{Name: "frequency_penalty", Low: -2, High: 2},
+		{Name: "repetition_penalty", Low: 0, High: 100, LowOpen: true},
+		{Name: "repeat_penalty", Low: 0, High: 100, LowOpen: true},
+		{Name: "seed", Low: math.MinInt64, High: math.MaxInt64, Whole: true},
 		{Name: "top_n_sigma", Low: -1, High: 100}, // less than 0 is off, as in llama.cpp
 		{Name: "nsigma", Low: -1, High: 100},
 		{Name: "xtc_probability", Low: 0, High: 1},
@@ -31,10 +40,11 @@ func SamplerRanges() []Range {
 	}
 }
 
-// Samplers reads what other servers (vLLM, llama.cpp, text-generation-webui) honour of how tokens are drawn and what is ruled out, on every
-// route, within SamplerRanges.
+// Samplers reads how tokens are drawn and what is ruled out, with what other servers (vLLM, llama.cpp, text-generation-webui) honour of it, on
+// every route, within SamplerRanges and a range of the temperature.
 func (f *Fields) Samplers(r *Request, limits Limits) {
 	p := &r.Options.Sampling
+	f.usual(p)
 	p.TopNSigma = f.twoNames("top_n_sigma", "nsigma")
 	if p.TopNSigma != nil {
 		*p.TopNSigma = max(*p.TopNSigma, 0)
@@ -47,6 +57,31 @@ func (f *Fields) Samplers(r *Request, limits Limits) {
 	f.bans(r, limits)
 	if items := f.List("allowed_token_ids"); len(items) > 0 {
 		p.Allowed = f.Tokens("allowed_token_ids", items)
+	}
+	f.otherSamplers(r)
+}
+
+// usual reads what nearly all servers have.
+func (f *Fields) usual(p *sample.Given) {
+	p.Temperature, p.TopP, p.MinP = f.GivenNumber("temperature"), f.GivenNumber("top_p"), f.GivenNumber("min_p")
+	p.PresencePenalty, p.FrequencyPenalty = f.GivenNumber("presence_penalty"), f.GivenNumber("frequency_penalty")
+	p.RepetitionPenalty = f.twoNames("repetition_penalty", "repeat_penalty") // the second is llama.cpp's
+	var topK, seed int
+	if f.Integer("top_k", &topK) {
+		p.TopK = new(int32(max(topK, 0)))
+	}
+	if f.Integer("seed", &seed) {
+		p.Seed = new(int64(seed))
+	}
+}
+
+// maxSaltBytes bounds cache_salt.
+const maxSaltBytes = 256
+
+// Salt reads what sets the cached prompts of some requests apart from those of others.
+func (f *Fields) Salt(o *completion.Options) {
+	if f.Text("cache_salt", &o.CacheSalt) && (o.CacheSalt == "" || len(o.CacheSalt) > maxSaltBytes) {
+		f.Invalid("cache_salt", "must have from 1 to %d bytes", maxSaltBytes)
 	}
 }
 

@@ -33,7 +33,8 @@ const (
 	trialSteps = 8    // of a trial
 	trialPause = 64   // steps between two trials
 	trialShare = 0.01 // of all time
-	trialSaved = 32   // trials that credit may be saved for, in steps of the best depth
+	trialSaved = 32   // what credit may be saved, in steps of the best depth
+	trialMost  = 24   // what a trial is taken to cost at most, in such steps
 	betterBy   = 1.01 // how much better a depth must be to follow the one that was best
 )
 
@@ -205,8 +206,10 @@ func (d *depth) due(sequences int, t *depthTimes, best int) (depth int, ok bool)
 	if oldest < 0 || d.step < d.rest {
 		return 0, false
 	}
-	cost := d.seconds(sequences, t, oldest) - t.depths[best].median*d.tokens(oldest)/d.tokens(best)
-	return oldest, d.credit >= max(cost, 0)*trialSteps+2*d.change
+	step := t.depths[best].median
+	cost := max(d.seconds(sequences, t, oldest)-step*d.tokens(oldest)/d.tokens(best), 0)*trialSteps + 2*d.change
+	// What was measured long ago, when the machine was busy, may cost more than can be saved, and would never be tried again.
+	return oldest, d.credit >= min(cost, trialMost*step)
 }
 
 // seconds is how long a step of a depth takes; 0: nobody knows. What was not measured is guessed from a number of sequences nearby where it was,
@@ -244,13 +247,14 @@ func (d *depth) nearest(sequences int, fits func(*depthTimes) bool) (near *depth
 }
 
 // saved is the seconds that a step saved, which would have been negative where drafts cost more than they gave: against steps without drafts that
-// give as many tokens. It is 0 where their time is not known.
+// give as many tokens. These compute less, so that none takes longer than the step itself: what was measured of them may be old, and the machine
+// not as busy any more. It is 0 where their time is not known.
 func (d *depth) saved(sequences, tokens int, seconds float64) float64 {
 	plain := d.seconds(sequences, d.of(sequences), 0)
 	if plain == 0 {
 		return 0
 	}
-	return plain*float64(tokens)/float64(max(sequences, 1)) - seconds
+	return min(plain, seconds)*float64(tokens)/float64(max(sequences, 1)) - seconds
 }
 
 func abs(n int) int { return max(n, -n) }

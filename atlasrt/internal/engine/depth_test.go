@@ -138,6 +138,23 @@ func TestDepthFollows(t *testing.T) {
 	}
 }
 
+// What was measured while the machine was busy does not keep a depth from being tried once it is not.
+func TestDepthForgetsABusyMachine(t *testing.T) {
+	good := curve{linear(4e-3, 1e-5, 4e-4), []float64{.9, .9, .8}, 1e-3}
+	for _, times := range []float64{5, 20, 100} {
+		busy, bad := good, good
+		busy.seconds = func(sequences, depth int) float64 { return times * good.seconds(sequences, depth) }
+		bad.right = []float64{.02, 0, 0}
+		d, r, one := newDepth(3), rand.New(rand.NewPCG(4, 5)), func() int { return 1 }
+		busy.run(d, r, one, 3000)
+		bad.run(d, r, one, 10_000)
+		tokens, seconds, depths := bad.run(d, r, one, 3000)
+		if best, depth := bad.best(1, 3); tokens/seconds*1.03 < 0.95*best {
+			t.Errorf("behind steps that took %v times as long: %.1f tokens per second, with the best depth %d %.1f; depths were chosen %v times", times, tokens/seconds, depth, best, depths)
+		}
+	}
+}
+
 // A number of sequences that never was begins where its neighbours are.
 func TestDepthOfANewNumberOfSequences(t *testing.T) {
 	d := newDepth(3)
@@ -159,5 +176,8 @@ func TestDepthOfANewNumberOfSequences(t *testing.T) {
 	}
 	if got := d.saved(16, 16*3, 4e-3); got < 1.9e-3 || got > 2.1e-3 {
 		t.Errorf("three tokens of each in 4 ms, where one takes 2 ms: saved %v s, want 2 ms", got)
+	}
+	if got := d.saved(16, 16*3, 1e-3); got < 1.9e-3 || got > 2.1e-3 {
+		t.Errorf("three tokens of each in 1 ms, where one took 2 ms at a time when all took longer: saved %v s, want 2 ms at most", got)
 	}
 }

@@ -68,22 +68,27 @@ func (n Need) check() error {
 		return fmt.Errorf("keys and values cannot be kept as %s (set --kv-type to f32 or bf16)", n.KVType)
 	}
 	const most = 1 << 24 // keeps every product below far from the ends of an int64
+	draws := max(n.draws(), 1)
+	rows := "" // why a step has more than one at least
+	if draws > 1 {
+		rows = fmt.Sprintf(", or lower --num-drafts: a step computes %d rows of each sequence", draws)
+	}
 	sizes := []struct {
-		name  string
-		value int
-		limit int
-		by    string // what else sets the limit
+		name         string
+		value        int
+		least, limit int
+		by           string // what else sets the bounds
 	}{
-		{"--block-size", n.BlockSize, 1 << 12, ""},
-		{"--max-context", n.MaxContext, int(min(n.Layout.MaxContext, most)), ""},
-		{"the number of draws", n.draws(), MaxDrafts + 1, ""},
-		{"--max-sequences", n.MaxSequences, min(n.MaxBatchTokens/max(n.draws(), 1), 1<<16), ", or raise --max-batch-tokens"},
-		{"--max-batch-tokens", n.MaxBatchTokens, 1 << 20, ""},
-		{"the number of logit rows", n.outputs(), n.MaxBatchTokens, ""},
+		{"--block-size", n.BlockSize, 1, 1 << 12, ""},
+		{"--max-context", n.MaxContext, 1, int(min(n.Layout.MaxContext, most)), ""},
+		{"the number of draws", n.draws(), 1, MaxDrafts + 1, ""},
+		{"--max-batch-tokens", n.MaxBatchTokens, draws, 1 << 20, rows},
+		{"--max-sequences", n.MaxSequences, 1, min(n.MaxBatchTokens/draws, 1<<16), ", or raise --max-batch-tokens"},
+		{"the number of logit rows", n.outputs(), 1, n.MaxBatchTokens, ""},
 	}
 	for _, s := range sizes {
-		if s.value < 1 || s.value > s.limit {
-			return fmt.Errorf("%s is %d (set it to 1 … %d%s)", s.name, s.value, s.limit, s.by)
+		if s.value < s.least || s.value > s.limit {
+			return fmt.Errorf("%s is %d (set it to %d … %d%s)", s.name, s.value, s.least, s.limit, s.by)
 		}
 	}
 	if n.Layout.Vocab < 1 || n.Layout.Vocab > most {

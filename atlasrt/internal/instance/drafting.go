@@ -2,6 +2,7 @@ package instance
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/atlas-inference/atlas/atlasrt/bundle"
@@ -9,6 +10,7 @@ import (
 	"github.com/atlas-inference/atlas/atlasrt/internal/weights"
 	"github.com/atlas-inference/atlas/atlasrt/model"
 	"github.com/atlas-inference/atlas/atlasrt/model/nn"
+	"github.com/atlas-inference/atlas/atlasrt/model/qwen3next"
 	"github.com/atlas-inference/atlas/atlasrt/op"
 )
 
@@ -68,6 +70,42 @@ func (n network) drafting(draftable []int32) (buildDrafting, error) {
 	return n.head.build(draftable), nil
 }
 
+// noHead says that a checkpoint has no head that drafts, or which tensor its head lacks before all others.
+func noHead(c weights.Checkpoint) error {
+	file := c.Config().File()
+	if slices.ContainsFunc(c.Unused(), isOfHead) {
+		return fmt.Errorf("%s: the checkpoint's MTP head lacks %s, so that it cannot draft (leave %s out)", file, qwen3next.HeadTensor, draftsFlag)
+	}
+	return fmt.Errorf("%s: the checkpoint has no MTP head (tensors %s…), which would draft (leave %s out)", file, headPrefix, draftsFlag)
+}
+
+// isOfHead tells whether a tensor is one of a head's.
+func isOfHead(name string) bool { return strings.HasPrefix(name, headPrefix) }
+
+// serveAlone is what to do where a head is not as it must be, and the model is.
+const serveAlone = "\n(the model can be served without its MTP head: leave " + draftsFlag + " out)"
+
+// withoutHead is serveAlone where a model that does not fit would fit without its head, and nothing where it would not or has none.
+func (p *Prepared) withoutHead() string {
+	if p.drafter == nil {
+		return ""
+	}
+	s := p.Sizes
+	s.Drafts, s.DraftVocab, s.DraftScheme = 0, 0, 0
+	if alone, err := counted(p.Target, p.Checkpoint, s); err != nil || alone.fits() != nil {
+		return ""
+	}
+	return serveAlone
+}
+
+// unknownHead is serveAlone where tensors of a head were not asked for while it was loaded.
+func (p *Prepared) unknownHead() string {
+	if p.drafter == nil || !slices.ContainsFunc(p.Checkpoint.Unused(), isOfHead) {
+		return ""
+	}
+	return serveAlone
+}
+
 // draftable lists the tokens below a number, which are the most frequent ones of vocabularies that were made by merging, and those that were
 // added to the vocabulary: they end answers, and begin thoughts and calls. It is nil where that is all.
 func draftable(c weights.Checkpoint, below int) ([]int32, error) {
@@ -106,7 +144,7 @@ func headStored(stored func(string) (load.Storage, bool), scheme op.Scheme) func
 					return load.Another{Of: of, Scheme: scheme}
 				}
 			}
-		case strings.HasPrefix(name, headPrefix) && weights.EndsIn(name, "_proj.weight", ".fc.weight"):
+		case isOfHead(name) && weights.EndsIn(name, "_proj.weight", ".fc.weight"):
 			return load.Another{Of: name, Scheme: scheme}
 		}
 		return load.Another{}

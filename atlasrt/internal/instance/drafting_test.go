@@ -69,14 +69,21 @@ func (w without) Info(name string) (weights.Info, bool) {
 	return w.Checkpoint.Info(name)
 }
 
+func (w without) Unused() []string {
+	return slices.DeleteFunc(w.Checkpoint.Unused(), func(name string) bool { return strings.HasPrefix(name, w.prefix) })
+}
+
 // A model that cannot draft says why where it is asked to, and is served where it is not.
 func TestHeadsThatAreMissing(t *testing.T) {
 	cases := []struct{ name, changes, lacks, want string }{
 		{"a head", ``, "", ""},
-		{"no tensors", ``, "mtp.", "has no MTP head (tensors mtp.…)"},
-		{"one tensor less", ``, "mtp.norm.", "mtp.norm.weight"},
+		{"no tensors", ``, "mtp.", "config.json: the checkpoint has no MTP head (tensors mtp.…), which would draft (leave --speculative out)"},
+		{"the first tensor less", ``, "mtp.fc.", "the checkpoint's MTP head lacks mtp.fc.weight, so that it cannot draft (leave --speculative out)"},
+		{"one tensor less", ``, "mtp.norm.", "mtp.norm.weight [128]: no such tensor in the checkpoint\n(the model can be served without its MTP head: leave --speculative out)"},
 		{"said to have none", `"mtp_num_hidden_layers": 0`, "mtp.", "the settings say that the model has no MTP head"},
 		{"two layers", `"mtp_num_hidden_layers": 2`, "", "the settings give the model's MTP head 2 layers"},
+		{"two counts of layers", `"num_nextn_predict_layers": 2`, "", "config.json: mtp_num_hidden_layers is 1 and num_nextn_predict_layers 2, but they are two names"},
+		{"one count twice", `"num_nextn_predict_layers": 1`, "", ""},
 		{"an embedding of its own", `"mtp_use_dedicated_embeddings": true`, "", "mtp_use_dedicated_embeddings is true"},
 		{"another family", `"model_type": "qwen3_moe", "layer_types": null, "shared_expert_intermediate_size": null`, "", `no head that drafts is known for model_type "qwen3_moe"`},
 	}
@@ -111,13 +118,25 @@ type otherSettings struct {
 
 func (s otherSettings) Config() *weights.Config { return s.config.Text() }
 
+// Where the model itself does not fit either, to leave the head out is no advice.
+func TestModelsThatFitNeitherWithAHead(t *testing.T) {
+	made, err := Dummy(onHost(), hybrid(t, ``), dummy.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = Prepare(onHost(), without{made, "model.norm."}, small(3))
+	if err == nil || !strings.Contains(err.Error(), "model.norm.weight") || strings.Contains(err.Error(), draftsFlag) {
+		t.Errorf("got %v, want an error of the norm alone", err)
+	}
+}
+
 // A tensor of the head that the model does not know is an error where drafts are asked for.
 func TestUnknownTensorsOfHeads(t *testing.T) {
 	made, err := Dummy(onHost(), hybrid(t, ``), dummy.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for drafts, want := range map[int]string{0: "", 2: "mtp.layers.1.more.weight was not used"} {
+	for drafts, want := range map[int]string{0: "", 2: "mtp.layers.1.more.weight was not used\n(the model can be served without its MTP head: leave --speculative out)"} {
 		p, err := Prepare(onHost(), withMore{made}, small(drafts))
 		if err != nil {
 			t.Fatal(err)

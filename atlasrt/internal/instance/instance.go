@@ -57,8 +57,8 @@ func Prepare(t *Target, c weights.Checkpoint, s Sizes) (*Prepared, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := errors.Join(p.Counter.Err(), weights.Check(c, p.Counter.Wants), leaveOut(c, p.Counter.Wants)); err != nil {
-		return nil, fmt.Errorf("%s: %w", t.Bundle.Hardware, err)
+	if err := p.fits(); err != nil {
+		return nil, fmt.Errorf("%s: %w%s", t.Bundle.Hardware, err, p.withoutHead())
 	}
 	p.Layout = p.counted.Layout()
 	fill(&p.Sizes.MaxContext, min(int(p.Layout.MaxContext), defaultContext))
@@ -66,6 +66,11 @@ func Prepare(t *Target, c weights.Checkpoint, s Sizes) (*Prepared, error) {
 		return nil, err
 	}
 	return p, p.measure()
+}
+
+// fits reports what of the checkpoint does not fit the model and its kernels.
+func (p *Prepared) fits() error {
+	return errors.Join(p.Counter.Err(), weights.Check(p.Checkpoint, p.Counter.Wants), leaveOut(p.Checkpoint, p.Counter.Wants))
 }
 
 // counted constructs a model over a counter.
@@ -101,7 +106,7 @@ func counted(t *Target, c weights.Checkpoint, s Sizes) (*Prepared, error) {
 	p.tap = &ops.Tap{Set: t.Set}
 	p.counted, p.drafter = construct(p.tap, p.Counter, p.limits())
 	if s.Drafts > 0 && p.drafter == nil {
-		return nil, fmt.Errorf("%s has no MTP head (tensors mtp.…), which would draft (leave %s out)", c, draftsFlag)
+		return nil, noHead(c)
 	}
 	return p, nil
 }
@@ -221,7 +226,7 @@ func (p *Prepared) Load(ctx context.Context) (*Loaded, error) {
 	loader.Progress, loader.Asides = p.Progress, p.asides()
 	m, d := p.construct(p.Target.Set, loader, p.limits())
 	if err := loader.Finish(); err != nil {
-		return nil, errors.Join(fmt.Errorf("loading: %w", err), loader.Close())
+		return nil, errors.Join(fmt.Errorf("loading: %w%s", err, p.unknownHead()), loader.Close())
 	}
 	return &Loaded{Prepared: p, Model: m, Drafter: d, loader: loader}, nil
 }

@@ -11,6 +11,7 @@ const (
 	decoder       = "model."
 	embeddingName = "embed_tokens.weight"
 	headName      = "lm_head."
+	draftPrefix   = "mtp." // of a head that drafts, which may have an embedding
 )
 
 // rename finds under which prefix the files keep a decoder, by its embedding, and gives its tensors the names that are
@@ -45,12 +46,12 @@ func (f *folder) rename() error {
 	return nil
 }
 
-// decoders lists the prefixes under which there are an embedding, a first layer and a last norm.
+// decoders lists the prefixes under which there are an embedding, a first layer and a last norm, but for that of a head that drafts.
 func decoders(sorted []string) []string {
 	var prefixes []string
 	for _, name := range sorted {
 		prefix, ok := strings.CutSuffix(name, embeddingName)
-		if !ok || prefix != "" && !strings.HasSuffix(prefix, ".") {
+		if !ok || prefix != "" && !strings.HasSuffix(prefix, ".") || prefix == draftPrefix {
 			continue
 		}
 		_, norm := slices.BinarySearch(sorted, prefix+"norm.weight")

@@ -28,7 +28,11 @@ func (f *folder) unstack() error {
 	for _, layer := range layers {
 		up, _ := f.find(layer + stackedUp)
 		down, ok := f.find(layer + stackedDown)
-		experts, ok := stacked(up.Info, down.Info, ok)
+		if !ok {
+			f.notes = append(f.notes, fmt.Sprintf("%s has no %s beside it: it is left as it is", up.Info, layer+stackedDown))
+			continue
+		}
+		experts, ok := stacked(up.Info, down.Info)
 		if !ok {
 			f.notes = append(f.notes, fmt.Sprintf("%s and %s are no experts that are stacked as [experts, 2·width, hidden] and [experts, hidden, width] in bf16, f16 or f32: they are left as they are",
 				up.Info, down.Info))
@@ -68,8 +72,8 @@ func (f *folder) all() func(yield func(string) bool) {
 }
 
 // stacked tells whether two tensors are the experts of one layer, and how many.
-func stacked(up, down Info, both bool) (experts int, ok bool) {
-	if !both || len(up.Shape) != 3 || len(down.Shape) != 3 || up.Type != down.Type || !slices.Contains([]Type{tensor.BF16, tensor.F16, tensor.F32}, up.Type) {
+func stacked(up, down Info) (experts int, ok bool) {
+	if len(up.Shape) != 3 || len(down.Shape) != 3 || up.Type != down.Type || !slices.Contains([]Type{tensor.BF16, tensor.F16, tensor.F32}, up.Type) {
 		return 0, false
 	}
 	experts = int(up.Shape[0])

@@ -99,7 +99,6 @@ func TestStackedOtherwise(t *testing.T) {
 		err  string
 	}{
 		{"transposed", []Tensor{numbered(up, tensor.BF16, 0, 2, 3, 4), numbered(down, tensor.BF16, 0, 2, 2, 3)}, ""},
-		{"no down projections", []Tensor{numbered(up, tensor.BF16, 0, 2, 4, 3)}, ""},
 		{"fewer down projections", []Tensor{numbered(up, tensor.BF16, 0, 2, 4, 3), numbered(down, tensor.BF16, 0, 1, 3, 2)}, ""},
 		{"two types", []Tensor{numbered(up, tensor.BF16, 0, 2, 4, 3), numbered(down, tensor.F32, 0, 2, 3, 2)}, ""},
 		{"quantised", []Tensor{numbered(up, tensor.F8_E4M3, 0, 2, 4, 3), numbered(down, tensor.F8_E4M3, 0, 2, 3, 2)}, ""},
@@ -118,6 +117,19 @@ func TestStackedOtherwise(t *testing.T) {
 		if _, ok := checkpoint.Info(up); !ok || !strings.Contains(fmt.Sprint(checkpoint.Notes()), "are left as they are") {
 			t.Errorf("%s: it is there: %v; notes %q", c.name, ok, checkpoint.Notes())
 		}
+	}
+}
+
+// What lies beside them may be missing.
+func TestStackedWithoutTheOther(t *testing.T) {
+	const up, down = "model.layers.0.mlp.experts.gate_up_proj", "model.layers.0.mlp.experts.down_proj"
+	checkpoint, err := openedTensors(t, `{}`, numbered(up, tensor.BF16, 0, 2, 4, 3))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := up + " BF16 [2, 4, 3] has no " + down + " beside it: it is left as it is"
+	if _, ok := checkpoint.Info(up); !ok || !slices.Contains(checkpoint.Notes(), want) {
+		t.Errorf("it is there: %v; notes %q, want %q", ok, checkpoint.Notes(), want)
 	}
 }
 

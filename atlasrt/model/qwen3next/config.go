@@ -122,6 +122,9 @@ func (c *Config) Head() int32 {
 // CheckHead says why a model cannot draft with its head.
 func (c *Config) CheckHead() error {
 	switch {
+	case c.HeadLayers != nil && c.NextLayers != nil && *c.HeadLayers != *c.NextLayers:
+		return fmt.Errorf("mtp_num_hidden_layers is %d and num_nextn_predict_layers %d, but they are two names of one thing: the layers of the MTP head, which drafts",
+			*c.HeadLayers, *c.NextLayers)
 	case c.Head() == 0:
 		return errors.New("the settings say that the model has no MTP head, which drafts (mtp_num_hidden_layers or num_nextn_predict_layers is 0)")
 	case c.Head() != 1:

@@ -17,7 +17,7 @@ func New(ops nn.Ops, src model.Source, c *Config, limits model.Limits) model.Mod
 func NewDrafting(ops nn.DraftOps, src model.Source, c *Config, limits model.Limits, draftable []int32) (model.Model, model.Drafter) {
 	b := nn.NewBuilder(ops, src, &c.Config, limits)
 	d := c.decoder(b)
-	if !src.Has(headJoin + ".weight") {
+	if !src.Has(HeadTensor) {
 		return d, nil
 	}
 	names := nn.MTPNames{EmbeddingNorm: "mtp.pre_fc_norm_embedding.weight", HiddenNorm: "mtp.pre_fc_norm_hidden.weight", Join: headJoin, Norm: "mtp.norm.weight",
@@ -28,6 +28,9 @@ func NewDrafting(ops nn.DraftOps, src model.Source, c *Config, limits model.Limi
 
 // headJoin is the matrix that every head has, whatever its layer is.
 const headJoin = "mtp.fc"
+
+// HeadTensor is a tensor that every checkpoint with a head has, and none without.
+const HeadTensor = headJoin + ".weight"
 
 func (c *Config) decoder(b *nn.Builder) *nn.Decoder {
 	return b.Decoder(func(layer int32, prefix string) []nn.Block {

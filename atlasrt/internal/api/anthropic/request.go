@@ -1,27 +1,19 @@
 package anthropic
 
 import (
-	"math"
-
 	"github.com/atlas-inference/atlas/atlasrt/internal/api"
 	"github.com/atlas-inference/atlas/atlasrt/internal/chat"
 	"github.com/atlas-inference/atlas/atlasrt/internal/completion"
 	"github.com/atlas-inference/atlas/atlasrt/internal/jsontree"
 )
 
-// ranges are the numeric fields.
-var ranges = append(api.SamplerRanges(), []api.Range{
+// ranges are the numeric fields. Those of the API go before those that all routes have.
+var ranges = append([]api.Range{
 	{Name: "max_tokens", Low: 0, High: api.MostTokens, Whole: true}, // 0 only fills the cache
 	{Name: "temperature", Low: 0, High: 1},
-	{Name: "top_p", Low: 0, High: 1},
-	{Name: "top_k", Low: 0, High: api.Most, Whole: true}, // 0 is all
+	{Name: "top_k", Low: 0, High: api.Most, Whole: true},
 	{Name: "budget_tokens", Low: 1024, High: api.MostTokens, Whole: true},
-	{Name: "min_p", Low: 0, High: 1}, // this one and those below are extensions
-	{Name: "presence_penalty", Low: -2, High: 2},
-	{Name: "frequency_penalty", Low: -2, High: 2},
-	{Name: "repetition_penalty", Low: 0, High: 100, LowOpen: true},
-	{Name: "seed", Low: math.MinInt64, High: math.MaxInt64, Whole: true},
-}...)
+}, api.SamplerRanges()...)
 
 // decoder reads a request.
 type decoder struct {
@@ -41,7 +33,8 @@ func decode(body []byte, limits api.Limits, answered bool) (*api.Request, error)
 	d.Text("model", &r.Model)
 	d.Bool("stream", &r.Stream)
 	d.maxTokens(answered)
-	d.sampling()
+	d.Samplers(r, d.limits)
+	d.Salt(&r.Options)
 	r.Options.Stop = d.Stops("stop_sequences", d.List("stop_sequences"), limits)
 	d.conversation()
 	d.thinking()
@@ -63,9 +56,12 @@ func decode(body []byte, limits api.Limits, answered bool) (*api.Request, error)
 func (d *decoder) foreign() {
 	d.Refuse("chat_template_kwargs", api.EmptyObject)
 	d.Refuse("top_logprobs", api.IsNumber(0))
-	d.RefuseOfChats("n", "logit_bias", "logprobs", "response_format", "functions", "function_call", "reasoning_effort")
-	d.RefuseNames("stop_sequences", "stop")
-	d.RefuseNames("max_tokens", "max_completion_tokens", "max_output_tokens")
+	d.Refuse("parallel_tool_calls", api.IsTrue) // tool_choice says so here
+	d.RefuseOfChats()
+	d.RefuseOf("/v1/responses", api.AnyOf(api.Empty, api.IsText("")), "input", "instructions", "previous_response_id")
+	d.RefuseOf("/v1/completions", api.IsText(""), "prompt")
+	d.RefuseNames("stop_sequences", "stop", "stop_sequence", "stopping_strings", "custom_stopping_strings")
+	d.RefuseLimits("max_tokens", "max_completion_tokens", "max_output_tokens")
 	d.RefuseThinking("thinking")
 	d.RefuseForeign()
 }
@@ -79,22 +75,6 @@ func (d *decoder) maxTokens(required bool) {
 		o.Score = n == 0
 		o.MaxTokens = max(n, 1)
 	}
-}
-
-func (d *decoder) sampling() {
-	p := &d.request.Options.Sampling
-	p.Temperature = d.GivenNumber("temperature")
-	p.TopP = d.GivenNumber("top_p")
-	p.MinP, p.RepetitionPenalty = d.GivenNumber("min_p"), d.GivenNumber("repetition_penalty")
-	p.PresencePenalty, p.FrequencyPenalty = d.GivenNumber("presence_penalty"), d.GivenNumber("frequency_penalty")
-	var topK, seed int
-	if d.Integer("top_k", &topK) {
-		p.TopK = new(int32(topK))
-	}
-	if d.Integer("seed", &seed) {
-		p.Seed = new(int64(seed))
-	}
-	d.Samplers(d.request, d.limits)
 }
 
 // thinking reads whether the model thinks, for how long, and whether the client gets to see it.

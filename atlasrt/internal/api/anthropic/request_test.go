@@ -72,6 +72,11 @@ func TestRefusedRequests(t *testing.T) {
 		{"", `{"max_tokens":9,"messages":[{"role":"user","content":"u"},{"role":"assistant","content":"{"}],"output_config":{"format":{"type":"json_schema","schema":{}}}}`, "output_config.format holds for whole answers"},
 		{"", body(`,"mcp_servers":[{}]`), "mcp_servers is not supported"}, {"", body(`,"container":"x"`), "container is not supported"},
 		{"", body(`,"context_management":{"edits":[{"type":"clear_tool_uses_20250919"}]}`), "context_management is not supported"}, {"", body(`,"context_management":{"edits":[{"type":"clear_thinking_20251015","keep":{"type":"thinking_turns","value":1}}]}`), "context_management is not"},
+		{"", body(`,"stop_token_ids":[5]`), "stop_token_ids is a field of /v1/chat/completions"}, {"", body(`,"min_tokens":5`), "min_tokens is a field of"}, {"", body(`,"ignore_eos":true`), "ignore_eos is a field of"},
+		{"", body(`,"skip_special_tokens":false`), "skip_special_tokens is a field of"}, {"", body(`,"stopping_strings":["x"]`), "stopping_strings is called stop_sequences here"}, {"", body(`,"max_new_tokens":5`), "max_new_tokens is called max_tokens here"},
+		{"", body(`,"instructions":"x"`), "instructions is a field of /v1/responses"}, {"", body(`,"prompt":"x"`), "prompt is a field of /v1/completions"},
+		{"", body(`,"rep_pen":1.2`), "rep_pen is called repetition_penalty here"}, {"", body(`,"sampler_seed":1`), "sampler_seed is called seed here"}, {"", body(`,"repeat_penalty":0`), "repeat_penalty is 0"},
+		{"", body(`,"parallel_tool_calls":false`), "parallel_tool_calls is not supported"}, {"", body(`,"repetition_context_size":"all"`), "repetition_context_size is not supported"}, {"", body(`,"cache_salt":""`), "cache_salt must have"},
 		{"", body(`,"stream":"yes"`), "stream must be true or false"},
 	}
 	for _, c := range cases {
@@ -124,6 +129,9 @@ func asked(r *api.Request) string {
 	if p := o.Sampling; p.Seed != nil && p.MinP != nil && p.PresencePenalty != nil && p.FrequencyPenalty != nil && p.RepetitionPenalty != nil {
 		add("seed %d, min_p %g, penalties %g %g %g", *p.Seed, *p.MinP, *p.PresencePenalty, *p.FrequencyPenalty, *p.RepetitionPenalty)
 	}
+	if o.CacheSalt != "" {
+		add("salt %s", o.CacheSalt)
+	}
 	if o.Stop != nil {
 		add("stop %q", o.Stop)
 	}
@@ -172,6 +180,8 @@ func TestRequests(t *testing.T) {
 	cases := []struct{ more, want string }{
 		{``, "max 2000"},
 		{`,"seed":-1,"min_p":0.5,"presence_penalty":-2,"frequency_penalty":1,"repetition_penalty":1.5,"n":1,"stop":[]`, "max 2000, seed -1, min_p 0.5, penalties -2 1 1.5"},
+		{`,"seed":1,"min_p":0,"presence_penalty":0,"frequency_penalty":0,"repeat_penalty":1.5,"cache_salt":"s"`, "max 2000, seed 1, min_p 0, penalties 0 0 1.5, salt s"},
+		{`,"parallel_tool_calls":true,"skip_special_tokens":true,"min_tokens":0,"rep_pen":1.1,"repetition_penalty":1.1`, "max 2000"},
 		{`,"Model":"n","MAX_TOKENS":1,"foo":{"a":1}`, "max 2000, unknown 3"},
 		{`,"temperature":null,"top_p":null,"top_k":null,"stop_sequences":null,"tools":null,"tool_choice":null,"thinking":null,"output_config":null,"system":null,"stream":null,"container":null,"mcp_servers":null`, "max 2000"},
 		{`,"temperature":-0.0,"top_p":1,"top_k":0,"stop_sequences":["a","👋"]`, `max 2000, temperature -0, top_p 1, top_k 0, stop ["a" "👋"]`},

@@ -26,8 +26,17 @@ func (Chat) Decode(body []byte, limits api.Limits) (*api.Request, error) {
 	f.predict(&r.Options.MaxTokens, 1, given)
 	f.minTokens(&r.Options)
 	f.chatLogProbs(&r.Options)
+	f.ofOthers()
 	r.Unknown = f.Unknown()
 	return r, f.Failure()
+}
+
+// ofOthers refuses what other APIs have where chats have something else.
+func (f fields) ofOthers() {
+	f.RefuseOf("/v1/messages", api.AnyOf(api.Empty, api.IsText("")), "system")
+	f.RefuseOf("/v1/messages", api.EmptyObject, "output_config", "output_format")
+	f.RefuseOf("/v1/responses", api.AnyOf(api.Empty, api.IsText("")), "input", "instructions", "previous_response_id")
+	f.RefuseOf("/v1/completions", api.IsText(""), "prompt")
 }
 
 // minTokens holds min_tokens against max_tokens.

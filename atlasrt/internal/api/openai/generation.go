@@ -10,18 +10,14 @@ import (
 	"github.com/atlas-inference/atlas/atlasrt/internal/sample"
 )
 
-// maxSaltBytes bounds cache_salt.
-const maxSaltBytes = 256
-
 // generation reads the fields of both routes.
 func (f fields) generation(limits api.Limits) *api.Request {
 	r := &api.Request{Options: completion.Options{Choices: 1, LogProbs: -1}}
-	o, p := &r.Options, &r.Options.Sampling
+	o := &r.Options
 	f.Text("model", &r.Model)
 	f.streaming(r)
-	*p = Sampling(f.Fields)
 	f.Samplers(r, limits)
-	f.bias(p, limits)
+	f.bias(&o.Sampling, limits)
 	o.Form = f.form()
 
 	f.choices(o, limits)
@@ -31,41 +27,12 @@ func (f fields) generation(limits api.Limits) *api.Request {
 	skip := true
 	f.Bool("skip_special_tokens", &skip)
 	o.KeepSpecial = !skip
-	if f.Text("cache_salt", &o.CacheSalt) && (o.CacheSalt == "" || len(o.CacheSalt) > maxSaltBytes) {
-		f.Invalid("cache_salt", "must have from 1 to %d bytes", maxSaltBytes)
-	}
+	f.Salt(o)
 
 	f.Ignore("user", "metadata", "store", "service_tier", "safety_identifier", "prompt_cache_key", "prompt_cache_retention",
 		"prompt_cache_options", "verbosity", "prediction", "keep_alive", "guided_decoding_backend")
-	f.unhonoured(r)
+	f.unhonoured()
 	return r
-}
-
-// Sampling reads how tokens are drawn, within SamplingRanges.
-func Sampling(f *api.Fields) (p sample.Given) {
-	p.Temperature, p.TopP, p.MinP = f.GivenNumber("temperature"), f.GivenNumber("top_p"), f.GivenNumber("min_p")
-	p.PresencePenalty, p.FrequencyPenalty = f.GivenNumber("presence_penalty"), f.GivenNumber("frequency_penalty")
-	p.RepetitionPenalty = repetition(f)
-	var topK, seed int
-	if f.Integer("top_k", &topK) {
-		p.TopK = new(int32(max(topK, 0))) // -1 means all, as elsewhere
-	}
-	if f.Integer("seed", &seed) {
-		p.Seed = new(int64(seed))
-	}
-	return p
-}
-
-// repetition reads repetition_penalty, which llama.cpp calls repeat_penalty.
-func repetition(f *api.Fields) *float32 {
-	given, other := f.GivenNumber("repetition_penalty"), f.GivenNumber("repeat_penalty")
-	switch {
-	case other == nil:
-		return given
-	case given != nil && *given != *other:
-		f.Invalid("repeat_penalty", "is %g and repetition_penalty is %g, but they are two names of one thing", *other, *given)
-	}
-	return other
 }
 
 // predict reads n_predict, llama.cpp's name of max_tokens, which is at least so many, or -1.

@@ -1,29 +1,14 @@
 package openai
 
 import (
-	"math"
 	"slices"
 
 	"github.com/atlas-inference/atlas/atlasrt/internal/api"
 )
 
-// SamplingRanges are the numeric fields of Sampling, and of api.Fields.Samplers.
-func SamplingRanges() []api.Range {
-	return append(api.SamplerRanges(), []api.Range{
-		{Name: "temperature", Low: 0, High: 2},
-		{Name: "top_p", Low: 0, High: 1}, // 0 takes the likeliest token
-		{Name: "min_p", Low: 0, High: 1},
-		{Name: "presence_penalty", Low: -2, High: 2},
-		{Name: "frequency_penalty", Low: -2, High: 2},
-		{Name: "repetition_penalty", Low: 0, High: 100, LowOpen: true},
-		{Name: "repeat_penalty", Low: 0, High: 100, LowOpen: true},
-		{Name: "top_k", Low: -1, High: api.Most, Whole: true}, // -1 and 0 are all
-		{Name: "seed", Low: math.MinInt64, High: math.MaxInt64, Whole: true},
-	}...)
-}
-
 // Numeric fields of both routes.
-var sharedRanges = slices.Concat(SamplingRanges(), []api.Range{
+var sharedRanges = slices.Concat(api.SamplerRanges(), []api.Range{
+	{Name: "temperature", Low: 0, High: 2},
 	{Name: "logit_bias", Low: -100, High: 100},       // of each token
 	{Name: "n", Low: 1, High: api.Most, Whole: true}, // Limits.Choices is lower
 	{Name: "best_of", Low: 0, High: api.Most, Whole: true},

@@ -102,6 +102,10 @@ func TestChatRefuses(t *testing.T) {
 		{"other names", []refusal{
 			{body(`,"repeat_penalty":1.1,"repetition_penalty":1.2`), "repeat_penalty", valid}, {body(`,"n_predict":5,"max_tokens":6`), "n_predict", valid}, {body(`,"n_predict":0`), "n_predict", valid},
 		}},
+		{"fields of other routes", []refusal{
+			{body(`,"system":"s"`), "system", unsupported}, {body(`,"output_config":{"format":{}}`), "output_config", unsupported}, {body(`,"instructions":"s"`), "instructions", unsupported},
+			{body(`,"input":"x"`), "input", unsupported}, {body(`,"previous_response_id":"resp_1"`), "previous_response_id", unsupported}, {body(`,"prompt":"x"`), "prompt", unsupported},
+		}},
 		{"T031 best_of", []refusal{
 			{body(`,"n":2,"best_of":1`), "best_of", valid}, {body(`,"best_of":2`), "best_of", unsupported},
 		}},
@@ -189,6 +193,7 @@ func TestT024ChatAccepts(t *testing.T) {
 		{`,"temperature":null,"n":null,"stop":null,"logit_bias":null,"tools":null,"response_format":null,"stream_options":null,"max_tokens":null`, 0},
 		{`,"tools":[],"tool_choice":"none","parallel_tool_calls":true,"response_format":{"type":"text"},"modalities":["text"]`, 0},
 		{`,"user":"u","metadata":{"a":"b"},"store":false,"service_tier":"auto","safety_identifier":"s","prompt_cache_key":"k","prompt_cache_retention":"24h","verbosity":"low","prediction":null`, 0},
+		{`,"system":"","instructions":null,"input":[],"output_config":{}`, 0},
 		{`,"foo":1,"Temperature":7,"MAX_TOKENS":-1`, 3},
 		{`,"temperature":0,"top_p":1,"min_p":0,"top_k":-1,"seed":-9223372036854775808`, 0},
 		{`,"stop":"👋","stop_token_ids":[999],"best_of":1,"ignore_eos":true,"skip_special_tokens":false`, 0},
@@ -222,6 +227,9 @@ func TestT026TextRequests(t *testing.T) {
 		{`"prompt":null`, "prompt", ""}, {`"suffix":""`, "prompt", ""}, {`"prompt":[1,"a"]`, "prompt", ""}, {`"prompt":[1000]`, "prompt", ""}, {`"prompt":[true]`, "prompt", ""},
 		{`"prompt":"x","logprobs":6`, "logprobs", ""}, {`"prompt":"x","max_tokens":-1`, "max_tokens", ""}, {`"prompt":"x","suffix":"y"`, "suffix", ""},
 		{`"prompt":"x","think":true`, "think", ""}, {`"prompt":"x","thinking_budget":9`, "thinking_budget", ""}, {`"prompt":"x","response_format":{"type":"odd"}`, "response_format.type", ""},
+		{`"prompt":"x","tools":[{"type":"function","function":{"name":"f"}}]`, "tools", ""}, {`"prompt":"x","messages":[{"role":"user","content":"x"}]`, "messages", ""}, {`"prompt":"x","enable_thinking":false`, "enable_thinking", ""},
+		{`"prompt":"x","chat_template_kwargs":{"a":1}`, "chat_template_kwargs", ""}, {`"prompt":"x","reasoning_effort":"low"`, "reasoning_effort", ""}, {`"prompt":"x","tool_choice":"required"`, "tool_choice", ""},
+		{`"prompt":"x","tools":[],"tool_choice":"auto","messages":null,"chat_template_kwargs":{},"continue_final_message":false`, "", "[{x []}]"},
 		{`"prompt":"x","n":3,"best_of":20`, "best_of", ""}, {`"prompt":"x","stream":true,"echo":true,"logprobs":1,"n":2`, "n", ""},
 		{`"prompt":[` + strings.Repeat(`"a",`, 128) + `"a"]`, "prompt", ""},
 	}

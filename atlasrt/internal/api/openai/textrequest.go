@@ -20,7 +20,7 @@ func (Text) Decode(body []byte, limits api.Limits) (*api.Request, error) {
 	r.Prompts = f.prompts(limits)
 	o := &r.Options
 	f.textTokens(o)
-	f.otherName("max_completion_tokens", "max_tokens") // of the chat route
+	f.OtherName("max_completion_tokens", "max_tokens") // of the chat route
 	f.minTokens(o)
 	f.Bool("echo", &o.Echo)
 	f.Bool("add_special_tokens", &r.Special)
@@ -36,8 +36,19 @@ func (Text) Decode(body []byte, limits api.Limits) (*api.Request, error) {
 		f.Refuse(name, api.IsNumber(-1))
 	}
 	f.Refuse("think", api.Never)
+	f.ofChats()
 	r.Unknown = f.Unknown()
 	return r, f.Failure()
+}
+
+// ofChats refuses what only conversations have.
+func (f fields) ofChats() {
+	const chats = "/v1/chat/completions"
+	f.RefuseOf(chats, api.Empty, "messages", "tools", "functions", "documents")
+	f.RefuseOf(chats, api.AnyOf(api.IsText("auto"), api.IsText("none")), "tool_choice", "function_call")
+	f.RefuseOf(chats, api.EmptyObject, "chat_template_kwargs")
+	f.RefuseOf(chats, api.IsFalse, "continue_final_message")
+	f.RefuseOf(chats, api.Never, "enable_thinking", "thinking", "reasoning_effort", "reasoning")
 }
 
 // textTokens reads max_tokens, which is 0 where the prompt is only scored.

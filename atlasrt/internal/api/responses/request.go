@@ -31,7 +31,8 @@ type entry struct {
 	object *jsontree.Object
 }
 
-var ranges = slices.Concat(openai.SamplingRanges(), []api.Range{
+var ranges = slices.Concat(api.SamplerRanges(), []api.Range{
+	{Name: "temperature", Low: 0, High: 2},
 	{Name: "top_logprobs", Low: 0, High: 20, Whole: true},
 	{Name: "max_output_tokens", Low: 1, High: api.MostTokens, Whole: true},
 	{Name: "max_tool_calls", Low: 0, High: api.Most, Whole: true},
@@ -92,8 +93,8 @@ func (r *Request) input(f *api.Fields, limits api.Limits) {
 func (r *Request) sampling(f *api.Fields, limits api.Limits) {
 	o := &r.Options
 	f.Integer("max_output_tokens", &o.MaxTokens)
-	o.Sampling = openai.Sampling(f)
 	f.Samplers(&r.Request, limits)
+	f.Salt(o)
 	asked, top := false, 0
 	for i, v := range f.List("include") {
 		name, ok := v.(jsontree.String)
@@ -188,8 +189,10 @@ func unhonoured(f *api.Fields) {
 	}
 	f.Refuse("context_management", api.Empty)
 	f.Refuse("chat_template_kwargs", api.EmptyObject)
-	f.RefuseOfChats("messages", "n", "stop", "logit_bias", "logprobs", "response_format", "functions", "function_call", "reasoning_effort")
-	f.RefuseNames("max_output_tokens", "max_tokens", "max_completion_tokens")
+	f.RefuseOfChats("messages", "stop", "stop_sequence", "stop_sequences", "stopping_strings", "custom_stopping_strings")
+	f.RefuseOf("/v1/messages", api.AnyOf(api.Empty, api.IsText("")), "system")
+	f.RefuseOf("/v1/messages", api.EmptyObject, "output_config", "output_format")
+	f.RefuseLimits("max_output_tokens", "max_tokens", "max_completion_tokens")
 	f.RefuseThinking("reasoning", "thinking")
 	f.RefuseForeign()
 }

@@ -129,6 +129,10 @@ func TestRefusals(t *testing.T) {
 		{hi(`"store":"yes"`), "store", valid}, {hi(`"background":true,"store":false`), "background", valid}, {hi(`"background":true,"stream":true`), "stream", unsupported},
 		{hi(`"conversation":"conv_1"`), "conversation", unsupported}, {hi(`"prompt":{"id":"p"}`), "prompt", unsupported}, {hi(`"truncation":"auto"`), "truncation", unsupported}, {hi(`"truncation":1`), "truncation", unsupported},
 		{hi(`"context_management":[{"type":"compaction"}]`), "context_management", unsupported}, {hi(`"messages":[{}]`), "messages", unsupported}, {hi(`"max_tokens":1`), "max_tokens", unsupported}, {hi(`"stop":"x"`), "stop", unsupported}, {hi(`"n":2`), "n", unsupported},
+		{hi(`"stop_token_ids":[5]`), "stop_token_ids", unsupported}, {hi(`"min_tokens":5`), "min_tokens", unsupported}, {hi(`"ignore_eos":true`), "ignore_eos", unsupported}, {hi(`"skip_special_tokens":false`), "skip_special_tokens", unsupported},
+		{hi(`"stop_sequences":["x"]`), "stop_sequences", unsupported}, {hi(`"max_new_tokens":5`), "max_new_tokens", unsupported}, {hi(`"n_predict":5`), "n_predict", unsupported}, {hi(`"rep_pen":1.2`), "rep_pen", unsupported},
+		{hi(`"system":"x"`), "system", unsupported}, {hi(`"output_config":{"format":{}}`), "output_config", unsupported},
+		{hi(`"continue_final_message":true`), "continue_final_message", unsupported}, {hi(`"best_of":2`), "best_of", unsupported}, {hi(`"echo":true`), "echo", unsupported}, {hi(`"cache_salt":""`), "cache_salt", valid},
 		{hi(`"metadata":{"k":1}`), "metadata", valid}, {hi(`"metadata":[]`), "metadata", valid}, {hi(`"user":1`), "user", valid},
 		{hi(`"reasoning":{"effort":"huge"}`), "reasoning.effort", valid}, {hi(`"reasoning":1`), "reasoning", valid}, {hi(`"reasoning":{"max_tokens":-1}`), "reasoning.max_tokens", valid},
 		{hi(`"text":{"format":{"type":"json_schema","name":"n"}}`), "text.format.schema", valid}, {hi(`"text":{"format":{"type":"json_schema","name":"n","schema":true}}`), "text.format.schema", valid}, {hi(`"text":{"format":{"type":"json_schema","schema":{}}}`), "text.format.name", valid},
@@ -226,13 +230,13 @@ func TestT076Format(t *testing.T) {
 func TestOptions(t *testing.T) {
 	r, err := decode(`{"model":"m","input":"hi","instructions":"sys","temperature":0,"top_p":0.5,"top_k":-1,"seed":7,"max_output_tokens":9,"include":["reasoning.encrypted_content","message.output_text.logprobs"],"stream":true,
 		"stream_options":{"include_obfuscation":false},"store":false,"reasoning":{"effort":"none","summary":"auto","max_tokens":64},"text":{"format":{"type":"text"},"verbosity":"low"},"truncation":"disabled","service_tier":"auto","user":"u",
-		"metadata":{"a":"b"},"prompt_cache_key":"k","safety_identifier":"s","max_tool_calls":3,"background":false,"n":1,"stop":[],"logprobs":false,"messages":null,"foo":1,"bar":{}}`)
+		"metadata":{"a":"b"},"prompt_cache_key":"k","safety_identifier":"s","max_tool_calls":3,"background":false,"n":1,"stop":[],"logprobs":false,"messages":null,"cache_salt":"x","min_tokens":0,"skip_special_tokens":true,"echo":false,"foo":1,"bar":{}}`)
 	if err != nil {
 		t.Fatal(err)
 	}
 	o, thinking := r.Options, r.Chat.Thinking
-	got := fmt.Sprintln(r.Model, r.Stream, r.Store, o.MaxTokens, o.LogProbs, *o.Sampling.Temperature, *o.Sampling.TopP, *o.Sampling.TopK, *o.Sampling.Seed, *thinking.On, thinking.Effort, *thinking.Budget, r.Unknown, r.Skipped, show(r.Chat.Messages))
-	if want := `m true false 9 0 0 0.5 0 7 false none 64 2 0 system says "sys"; user says "hi"` + "\n"; got != want {
+	got := fmt.Sprintln(r.Model, r.Stream, r.Store, o.MaxTokens, o.LogProbs, *o.Sampling.Temperature, *o.Sampling.TopP, *o.Sampling.TopK, *o.Sampling.Seed, *thinking.On, thinking.Effort, *thinking.Budget, o.CacheSalt, r.Unknown, r.Skipped, show(r.Chat.Messages))
+	if want := `m true false 9 0 0 0.5 0 7 false none 64 x 2 0 system says "sys"; user says "hi"` + "\n"; got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 	var echo map[string]any
