@@ -64,6 +64,8 @@ var rules = map[string]string{
 	"internal/table":                  "",
 	"internal/version":                "",
 	"internal/validate":               "",
+	"internal/await":                  "",
+	"internal/cputime":                "",
 	"tools":                           "",
 	"conformance":                     "conformance",
 	"atlasrt/internal/grammar/kind":   "atlasrt/internal/jsontree",
@@ -81,7 +83,7 @@ var impure = []string{"unsafe", "os", "io/ioutil", "net", "net/http", "math/rand
 var homes = map[string]string{"github.com/santhosh-tekuri/jsonschema": "internal/validate"}
 
 // testOnly is what tests of any package may import besides.
-const testOnly = "internal/testdata internal/validate atlasrt/op atlasrt/device atlasrt/bundle atlasrt/model atlasrt/internal"
+const testOnly = "internal/testdata internal/validate internal/await internal/cputime atlasrt/op atlasrt/device atlasrt/bundle atlasrt/model atlasrt/internal"
 
 func TestImports(t *testing.T) {
 	root := filepath.Join("..", "..")

@@ -128,11 +128,7 @@ func TestT160SamplersBesideOthers(t *testing.T) {
 	for _, test := range circumstances() {
 		for _, change := range []func(*Config, *fixture){test.change, drafting(3, test.change)} {
 			f := newFixture(t, change)
-			var inboxes []*Inbox
-			for _, q := range requests {
-				inboxes = append(inboxes, f.submit(t, q))
-			}
-			for i, events := range inboxes {
+			for i, events := range f.together(t, requests...) {
 				if got := read(events); !slices.Equal(got.tokens, want[i]) {
 					t.Errorf("%s, %+v:\ngot  %v %v\nwant %v", test.name, requests[i].Sampling, got.tokens, got.err, want[i])
 				}

@@ -84,12 +84,8 @@ func TestT060ThoughtsAreClosed(t *testing.T) {
 	for _, test := range circumstances() {
 		t.Run(test.name, func(t *testing.T) {
 			f := newFixture(t, test.change)
-			var inboxes []*Inbox
-			for _, q := range requests {
-				inboxes = append(inboxes, f.submit(t, q))
-			}
 			closed, free := 0, 0
-			for i, events := range inboxes {
+			for i, events := range f.together(t, requests...) {
 				q := requests[i]
 				got, want := read(events), f.model.drawn(q)
 				if !slices.Equal(got.tokens, want) {
@@ -111,7 +107,7 @@ func TestT060ThoughtsAreClosed(t *testing.T) {
 			if closed < 3 || free < 3 {
 				t.Errorf("%d answers had their thoughts closed and %d not: the test does not test", closed, free)
 			}
-			if test.check != nil {
+			if f.settle(t); test.check != nil {
 				test.check(t, f)
 			}
 		})

@@ -150,11 +150,7 @@ func TestTokensDoNotDependOnDrafts(t *testing.T) {
 			t.Run(fmt.Sprintf("%d draws, %s", draws, test.name), func(t *testing.T) {
 				f := newFixture(t, drafting(draws, test.change))
 				f.drafter.expect(requests...)
-				var inboxes []*Inbox
-				for _, q := range requests {
-					inboxes = append(inboxes, f.submit(t, q))
-				}
-				for i, events := range inboxes {
+				for i, events := range f.together(t, requests...) {
 					q, got := requests[i], read(events)
 					want := f.model.drawn(q)
 					if right[i%7] += got.drafts.Right; got.err != nil || !slices.Equal(got.tokens, want) {
@@ -211,7 +207,7 @@ func TestDraftsSaveSteps(t *testing.T) {
 			}
 		})
 		recorded := f.Stats().GraphCaptures
-		inboxes := []*Inbox{f.submit(t, greedy([]int32{1, 2, 3}, 120)), f.submit(t, greedy([]int32{4}, 120))}
+		inboxes := f.together(t, greedy([]int32{1, 2, 3}, 120), greedy([]int32{4}, 120))
 		for i, prompt := range [][]int32{{1, 2, 3}, {4}} {
 			if got, want := read(inboxes[i]), f.model.greedy(prompt, 120); !slices.Equal(got.tokens, want) {
 				t.Errorf("%d draws: got %v (%v), want %v", draws, got.tokens, got.err, want)

@@ -6,32 +6,35 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
+
+	"github.com/atlas-inference/atlas/internal/await"
 )
 
 func TestDrain(t *testing.T) {
-	var release func()
-	f := newFixture(t, func(c *Config, f *fixture) { release = hold(f) })
-	defer release()
-	events := f.submit(t, greedy([]int32{1}, 5))
-	for f.Stats().Running == 0 {
-		time.Sleep(time.Millisecond)
-	}
-	short, cancel := context.WithTimeout(t.Context(), 5*time.Millisecond)
-	defer cancel()
-	if err := f.Drain(short); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("while a request runs: got %v, want %v", err, context.DeadlineExceeded)
-	}
-	if _, err := f.Submit(t.Context(), greedy([]int32{1}, 5)); !errors.Is(err, ErrDraining) {
-		t.Errorf("Submit while draining: got %v, want %v", err, ErrDraining)
-	}
-	release()
-	if err := f.Drain(t.Context()); err != nil {
-		t.Errorf("Drain: %v", err)
-	}
-	if got := read(events); got.finish != FinishLength || len(got.tokens) != 5 {
-		t.Errorf("the request that ran: got %v %v", got.tokens, got.finish)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		var release func()
+		f := newFixture(t, func(c *Config, f *fixture) { release = hold(f) })
+		defer release()
+		events := f.submit(t, greedy([]int32{1}, 5))
+		synctest.Wait() // in a step
+		short, cancel := context.WithTimeout(t.Context(), 5*time.Millisecond)
+		defer cancel()
+		if err := f.Drain(short); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("while a request runs: got %v, want %v", err, context.DeadlineExceeded)
+		}
+		if _, err := f.Submit(t.Context(), greedy([]int32{1}, 5)); !errors.Is(err, ErrDraining) {
+			t.Errorf("Submit while draining: got %v, want %v", err, ErrDraining)
+		}
+		release()
+		if err := f.Drain(t.Context()); err != nil {
+			t.Errorf("Drain: %v", err)
+		}
+		if got := read(events); got.finish != FinishLength || len(got.tokens) != 5 {
+			t.Errorf("the request that ran: got %v %v", got.tokens, got.finish)
+		}
+	})
 }
 
 // What runs when a drain begins gives all its tokens, also where a step waits for late inputs.
@@ -60,19 +63,20 @@ func TestDrainTurnsAwayWhatWaits(t *testing.T) {
 	defer release()
 	running := []*Inbox{f.submit(t, greedy([]int32{1}, 50)), f.submit(t, greedy([]int32{2}, 50))}
 	waiting := []*Inbox{f.submit(t, greedy([]int32{3}, 50)), f.submit(t, greedy([]int32{4}, 50))}
-	for f.Stats().Running < 2 {
+	await.Until(t, "two requests run", func() bool {
 		select {
 		case steps <- struct{}{}:
-		case <-time.After(time.Millisecond):
+		default:
 		}
-	}
+		return f.Stats().Running == 2
+	})
 	drained := make(chan error, 1)
 	go func() { drained <- f.Drain(t.Context()) }()
-	for draining := false; !draining; time.Sleep(time.Millisecond) {
+	await.Until(t, "the engine drains", func() bool {
 		f.mutex.Lock()
-		draining = f.draining
-		f.mutex.Unlock()
-	}
+		defer f.mutex.Unlock()
+		return f.draining
+	})
 	release()
 	for i, events := range waiting {
 		if got := read(events); got.finish != FinishError || !errors.Is(got.err, ErrDraining) || len(got.tokens) > 0 {

@@ -6,6 +6,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"sync"
 	"testing"
 
 	"github.com/atlas-inference/atlas/atlasrt/internal/sample"
@@ -34,8 +35,13 @@ type answer struct {
 	err      error
 }
 
-func read(events *Inbox) (a answer) {
+func read(events *Inbox) answer { return readAll(events, 1)[0] }
+
+// readAll is read for so many requests of one Submit.
+func readAll(events *Inbox, requests int) []answer {
+	all := make([]answer, requests)
 	for e := range events.All() {
+		a := &all[e.Request]
 		if e.Token >= 0 {
 			a.tokens = append(a.tokens, e.Token)
 		}
@@ -51,7 +57,7 @@ func read(events *Inbox) (a answer) {
 			a.drafts = e.Drafts
 		}
 	}
-	return a
+	return all
 }
 
 // first waits for an event, where there is one.
@@ -74,6 +80,22 @@ func (f *fixture) settle(t *testing.T) Stats {
 		t.Fatal(err)
 	}
 	return f.Stats()
+}
+
+// pause holds forward passes up until resume is called: requests that come meanwhile meet in a step, however late they come.
+func (f *fixture) pause() (resume func()) {
+	f.device.pause.Lock()
+	return sync.OnceFunc(f.device.pause.Unlock)
+}
+
+// together submits requests that meet in a step.
+func (f *fixture) together(t *testing.T, requests ...Request) (inboxes []*Inbox) {
+	t.Helper()
+	defer f.pause()()
+	for _, r := range requests {
+		inboxes = append(inboxes, f.submit(t, r))
+	}
+	return inboxes
 }
 
 func (f *fixture) submit(t *testing.T, r Request) *Inbox {
@@ -169,6 +191,8 @@ func TestTokensDoNotDependOnCircumstances(t *testing.T) {
 			f := newFixture(t, test.change)
 			for round := range 2 { // the second finds the first one's prompts in the cache
 				var inboxes []*Inbox
+				resume := f.pause()
+				defer resume()
 				for i, p := range prompts {
 					if i == 3 { // a neighbour that is cancelled
 						ctx, cancel := context.WithCancel(t.Context())
@@ -187,6 +211,7 @@ func TestTokensDoNotDependOnCircumstances(t *testing.T) {
 					}
 					inboxes = append(inboxes, f.submit(t, request))
 				}
+				resume()
 				for i, events := range inboxes {
 					got, want := read(events), f.model.greedy(prompts[i], n)
 					if got.err != nil || got.finish != FinishLength || !slices.Equal(got.tokens, want) {
@@ -200,11 +225,11 @@ func TestTokensDoNotDependOnCircumstances(t *testing.T) {
 					}
 				}
 			}
-			if test.check != nil {
-				test.check(t, f)
-			}
 			if s := f.settle(t); s.BlocksUsed+s.SlotsUsed > 0 {
 				t.Errorf("at rest %d blocks and %d slots are used", s.BlocksUsed, s.SlotsUsed)
+			}
+			if test.check != nil {
+				test.check(t, f)
 			}
 		})
 	}
@@ -265,16 +290,12 @@ func TestDraws(t *testing.T) {
 	for _, test := range circumstances() {
 		t.Run(test.name, func(t *testing.T) {
 			f := newFixture(t, test.change)
-			var inboxes []*Inbox
-			for _, q := range requests {
-				inboxes = append(inboxes, f.submit(t, q))
-			}
-			for i, events := range inboxes {
+			for i, events := range f.together(t, requests...) {
 				if got, want := read(events), f.model.drawn(requests[i]); !slices.Equal(got.tokens, want) {
 					t.Errorf("%+v:\ngot  %v\nwant %v", requests[i], got.tokens, want)
 				}
 			}
-			if test.check != nil {
+			if f.settle(t); test.check != nil {
 				test.check(t, f)
 			}
 		})
@@ -358,7 +379,7 @@ func TestCachedTokensAreReported(t *testing.T) {
 type circumstance struct {
 	name   string
 	change func(*Config, *fixture)    // of the engine
-	check  func(*testing.T, *fixture) // that it came about; nil: nothing tells
+	check  func(*testing.T, *fixture) // that it came about, of an engine that has settled; nil: nothing tells
 }
 
 func circumstances() []circumstance {

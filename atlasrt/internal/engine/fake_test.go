@@ -70,6 +70,8 @@ func (m *fakeModel) put(q op.Stream, p op.Ptr, words ...uint32) {
 }
 
 func (m *fakeModel) write(q op.Stream, in *model.Inputs) {
+	m.device.pause.Lock()
+	defer m.device.pause.Unlock()
 	n := m.device.steps.Add(1)
 	if m.device.fault != nil {
 		if err := m.device.fault(n); err != nil {

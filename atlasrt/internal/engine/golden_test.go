@@ -68,14 +68,18 @@ func TestLlamaDoesNotDependOnCircumstances(t *testing.T) {
 		t.Cleanup(func() { _ = e.Close() })
 		return e
 	}
-	ask := func(t *testing.T, e *Engine, prompt []int32) *Inbox {
-		r := greedy(prompt, n)
-		r.LogProbs = 3
-		events, err := e.Submit(t.Context(), r)
+	ask := func(t *testing.T, e *Engine, prompts ...[]int32) []answer { // all at once
+		var requests []Request
+		for _, prompt := range prompts {
+			r := greedy(prompt, n)
+			r.LogProbs = 3
+			requests = append(requests, r)
+		}
+		events, err := e.Submit(t.Context(), requests...)
 		if err != nil {
 			t.Fatal(err)
 		}
-		return events
+		return readAll(events, len(requests))
 	}
 	r := rand.New(rand.NewPCG(1, 8))
 	common := random(r, 12)
@@ -85,7 +89,7 @@ func TestLlamaDoesNotDependOnCircumstances(t *testing.T) {
 	for range 8 {
 		prompt := append(slices.Clone(common[:r.IntN(13)]), random(r, 1+r.IntN(12))...)
 		prompts = append(prompts, prompt)
-		a := read(ask(t, alone, prompt))
+		a := ask(t, alone, prompt)[0]
 		if a.err != nil || len(a.tokens) != n {
 			t.Fatalf("alone: got %v %v", a.tokens, a.err)
 		}
@@ -103,12 +107,7 @@ func TestLlamaDoesNotDependOnCircumstances(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			e := start(t, test.change)
 			for round := range 2 {
-				var inboxes []*Inbox
-				for _, p := range prompts {
-					inboxes = append(inboxes, ask(t, e, p))
-				}
-				for i, events := range inboxes {
-					got := read(events)
+				for i, got := range ask(t, e, prompts...) {
 					if !slices.Equal(got.tokens, want[i].tokens) || !slices.EqualFunc(got.logProbs, want[i].logProbs, sameLogProb) {
 						t.Errorf("round %d, prompt %d:\ngot  %v\nwant %v", round, i, fmt.Sprint(got.tokens, got.logProbs), fmt.Sprint(want[i].tokens, want[i].logProbs))
 					}

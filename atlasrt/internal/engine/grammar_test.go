@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/atlas-inference/atlas/atlasrt/internal/sample"
@@ -129,11 +130,7 @@ func TestGrammars(t *testing.T) {
 			if f.drafter != nil {
 				f.drafter.expect(requests...)
 			}
-			var inboxes []*Inbox
-			for _, q := range requests {
-				inboxes = append(inboxes, f.submit(t, q))
-			}
-			for i, events := range inboxes {
+			for i, events := range f.together(t, requests...) {
 				q, got := requests[i], read(events)
 				want := f.model.drawn(q)
 				if q.Grammar != nil {
@@ -160,11 +157,11 @@ func TestGrammars(t *testing.T) {
 					}
 				}
 			}
-			if test.check != nil {
-				test.check(t, f)
-			}
 			if s := f.settle(t); s.BlocksUsed+s.SlotsUsed > 0 || s.ForcedTokens == 0 || s.Mask.Count() == 0 {
 				t.Errorf("at rest: %+v", s)
+			}
+			if test.check != nil {
+				test.check(t, f)
 			}
 		})
 	}
@@ -226,52 +223,64 @@ func TestLateMasksDelayNobody(t *testing.T) {
 
 // Where sequences have states no row can be computed again, so that a step waits for its masks.
 func TestStepsWithStatesWaitForMasks(t *testing.T) {
-	f := newFixture(t, withStates(func(c *Config, f *fixture) { c.Device = f.ahead }))
-	gate := make(chan struct{})
-	time.AfterFunc(10*leastPatience, func() { close(gate) })
-	held := greedy([]int32{1, 2, 3}, 20)
-	held.Grammar = Following(gatedGrammar{gate, 5})
-	late, other := f.submit(t, held), f.submit(t, greedy([]int32{4, 5}, 60))
-	for i, prompt := range [][]int32{{1, 2, 3}, {4, 5}} {
-		if got, want := read([]*Inbox{late, other}[i]), f.model.greedy(prompt, []int{20, 60}[i]); !slices.Equal(got.tokens, want) {
-			t.Errorf("request %d: got %v (%v), want %v", i, got.tokens, got.err, want)
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t, withStates(func(c *Config, f *fixture) { c.Device = f.ahead }))
+		gate := make(chan struct{})
+		time.AfterFunc(time.Second, func() { close(gate) })
+		held := greedy([]int32{1, 2, 3}, 20)
+		held.Grammar = Following(gatedGrammar{gate, 5})
+		late, other := f.submit(t, held), f.submit(t, greedy([]int32{4, 5}, 60))
+		for i, prompt := range [][]int32{{1, 2, 3}, {4, 5}} {
+			if got, want := read([]*Inbox{late, other}[i]), f.model.greedy(prompt, []int{20, 60}[i]); !slices.Equal(got.tokens, want) {
+				t.Errorf("request %d: got %v (%v), want %v", i, got.tokens, got.err, want)
+			}
 		}
-	}
-	if s := f.settle(t); s.LateMasks != 0 || s.Mask.Count() == 0 {
-		t.Errorf("at rest: %+v", s)
-	}
+		if s := f.settle(t); s.LateMasks != 0 || s.Mask.Count() == 0 {
+			t.Errorf("at rest: %+v", s)
+		}
+	})
 }
 
 // A request whose mask is late can be cancelled, and the engine can be closed, before it comes.
 func TestRequestsEndBeforeTheirMask(t *testing.T) {
 	for _, how := range []string{"cancelled", "closed", "cancelled, alone", "closed, alone"} {
 		t.Run(how, func(t *testing.T) {
-			f := newFixture(t, func(c *Config, f *fixture) { c.Device = f.ahead })
-			gate := make(chan struct{})
-			defer close(gate)
-			held := greedy([]int32{1, 2, 3}, 20)
-			held.Grammar = Following(gatedGrammar{gate, 1})
-			inboxes := []*Inbox{f.submit(t, held)}
-			if !strings.Contains(how, "alone") {
-				inboxes = append(inboxes, f.submit(t, greedy([]int32{4, 5}, 300)))
-			}
-			for f.Stats().LateMasks == 0 {
-				time.Sleep(time.Millisecond)
-			}
-			if strings.HasPrefix(how, "closed") {
-				if err := f.Close(); err != nil {
-					t.Fatal(err)
+			synctest.Test(t, func(t *testing.T) {
+				var release func() // of what runs beside
+				f := newFixture(t, func(c *Config, f *fixture) { c.Device, release = f.ahead, holdFrom(f, 20) })
+				defer release()
+				gate := make(chan struct{})
+				defer close(gate)
+				held := greedy([]int32{1, 2, 3}, 20)
+				held.Grammar = Following(gatedGrammar{gate, 1})
+				inboxes := []*Inbox{f.submit(t, held)}
+				if !strings.Contains(how, "alone") {
+					inboxes = append(inboxes, f.submit(t, greedy([]int32{4, 5}, 300)))
 				}
-			} else {
+				time.Sleep(time.Second) // the mask is late
+				if s := f.Stats(); s.LateMasks != 1 || s.Running != len(inboxes) {
+					t.Errorf("before the end: %+v, want a late mask", s)
+				}
+				closed := make(chan error, 1)
+				if strings.HasPrefix(how, "closed") {
+					go func() { closed <- f.Close() }()
+				} else {
+					closed <- nil
+					for _, inbox := range inboxes {
+						inbox.Cancel(0)
+					}
+				}
+				synctest.Wait()
+				release()
 				for _, inbox := range inboxes {
-					inbox.Cancel(0)
+					if got := read(inbox); got.finish != FinishCancelled {
+						t.Errorf("got %v (%v), want it cancelled", got.finish, got.err)
+					}
 				}
-			}
-			for _, inbox := range inboxes {
-				if got := read(inbox); got.finish != FinishCancelled {
-					t.Errorf("got %v (%v), want it cancelled", got.finish, got.err)
+				if err := <-closed; err != nil {
+					t.Error(err)
 				}
-			}
+			})
 		})
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -35,50 +36,59 @@ func TestHistogram(t *testing.T) {
 
 // What a request waits for is told apart: the queue, its prompt, its first token.
 func TestTimes(t *testing.T) {
-	f := newFixture(t, func(c *Config, f *fixture) {
-		c.MaxSequences, c.ChunkTokens = 1, 4
-		f.device.fault = func(int64) error { time.Sleep(2 * time.Millisecond); return nil }
-	})
-	first := f.submit(t, greedy([]int32{1, 2, 3, 4, 5, 6, 7, 8, 9}, 6)) // 3 chunks, then 5 steps
-	second := f.submit(t, greedy([]int32{1}, 2))
-	read(first)
-	read(second)
-	s := f.Stats()
-	for _, c := range []struct {
-		what  string
-		got   Histogram
-		count uint64
-		least float64 // seconds of all
-	}{
-		{"queue", s.Queue, 2, 8 * 0.002},
-		{"prefill", s.Prefill, 2, 4 * 0.002},
-		{"first token", s.FirstToken, 2, 12 * 0.002},
-		{"step", s.Step, s.Steps, 10 * 0.002},
-		{"decode", s.Decode, 2, 6 * 0.002},
-		{"inference", s.Inference, 2, 10 * 0.002},
-		{"per token", s.PerToken, 2, 2 * 0.002},
-		{"host", s.Host, s.DecodeSteps - 1, 0}, // before the first no tokens were read
-	} {
-		if c.got.Count() != c.count || c.got.Sum < c.least {
-			t.Errorf("%s: got %d of %v seconds in all, want %d of at least %v", c.what, c.got.Count(), c.got.Sum, c.count, c.least)
+	synctest.Test(t, func(t *testing.T) {
+		const step = 0.002 // seconds
+		f := newFixture(t, func(c *Config, f *fixture) {
+			c.MaxSequences, c.ChunkTokens = 1, 4
+			f.device.fault = func(int64) error { time.Sleep(2 * time.Millisecond); return nil }
+		})
+		first := f.submit(t, greedy([]int32{1, 2, 3, 4, 5, 6, 7, 8, 9}, 6)) // 3 chunks, then 5 steps
+		second := f.submit(t, greedy([]int32{1}, 2))
+		read(first)
+		read(second)
+		s := f.Stats()
+		for _, c := range []struct {
+			what  string
+			got   Histogram
+			count uint64
+			steps float64 // that all took
+		}{
+			{"queue", s.Queue, 2, 8},
+			{"prefill", s.Prefill, 2, 4},
+			{"first token", s.FirstToken, 2, 12},
+			{"step", s.Step, s.Steps, 10},
+			{"decode", s.Decode, 2, 6},
+			{"inference", s.Inference, 2, 10},
+			{"per token", s.PerToken, 2, 2},
+			{"host", s.Host, s.DecodeSteps - 1, float64(s.DecodeSteps - 1)}, // before the first no tokens were read
+		} {
+			if want := c.steps * step; c.got.Count() != c.count || math.Abs(c.got.Sum-want) > 1e-9 {
+				t.Errorf("%s: got %d of %v seconds in all, want %d of %v", c.what, c.got.Count(), c.got.Sum, c.count, want)
+			}
 		}
-	}
+	})
 }
 
 // A request that is cancelled has its times as well; one without a token has none of decoding.
 func TestTimesOfCancelledRequests(t *testing.T) {
-	f := newFixture(t, func(c *Config, _ *fixture) { c.MaxSequences = 1 })
-	ctx, cancel := context.WithCancel(t.Context())
-	events, err := f.Submit(ctx, greedy([]int32{1}, 300), greedy([]int32{2}, 300)) // the second waits
-	if err != nil {
-		t.Fatal(err)
-	}
-	first(events)
-	cancel()
-	read(events)
-	if s := f.settle(t); s.Decode.Count() != 1 || s.Inference.Count() != 1 || s.Inference.Sum < s.Decode.Sum {
-		t.Errorf("decode %+v, inference %+v, want one of each", s.Decode, s.Inference)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		var release func()
+		f := newFixture(t, func(c *Config, f *fixture) { c.MaxSequences, release = 1, holdFrom(f, 20) })
+		defer release()
+		ctx, cancel := context.WithCancel(t.Context())
+		events, err := f.Submit(ctx, greedy([]int32{1}, 300), greedy([]int32{2}, 300)) // the second waits
+		if err != nil {
+			t.Fatal(err)
+		}
+		first(events)
+		cancel()
+		synctest.Wait() // the engine knows
+		release()
+		readAll(events, 2)
+		if s := f.settle(t); s.Decode.Count() != 1 || s.Inference.Count() != 1 || s.Inference.Sum < s.Decode.Sum {
+			t.Errorf("decode %+v, inference %+v, want one of each", s.Decode, s.Inference)
+		}
+	})
 }
 
 // Steps are counted by their rows.

@@ -9,15 +9,25 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/atlas-inference/atlas/atlasrt/internal/option"
+	"github.com/atlas-inference/atlas/internal/await"
 )
 
 // hold makes the first step wait until release is called.
-func hold(f *fixture) (release func()) {
+func hold(f *fixture) (release func()) { return holdFrom(f, 1) }
+
+// holdFrom makes a step wait until release is called; those before it run freely.
+func holdFrom(f *fixture, step int64) (release func()) {
 	gate := make(chan struct{})
-	f.device.fault = func(int64) error { <-gate; return nil }
+	f.device.fault = func(n int64) error {
+		if n >= step {
+			<-gate
+		}
+		return nil
+	}
 	return sync.OnceFunc(func() { close(gate) })
 }
 
@@ -29,9 +39,7 @@ func TestQueueIsBounded(t *testing.T) {
 	})
 	defer release()
 	inboxes := []*Inbox{f.submit(t, greedy([]int32{1}, 2))}
-	for f.Stats().Running == 0 {
-		time.Sleep(time.Millisecond)
-	}
+	await.Until(t, "the request runs", func() bool { return f.Stats().Running > 0 })
 	inboxes = append(inboxes, f.submit(t, greedy(make([]int32, 30), 2)))
 	var full *QueueFull
 	if _, err := f.Submit(t.Context(), greedy(make([]int32, 21), 2)); !errors.As(err, &full) || *full != (QueueFull{Requests: 2, RequestLimit: 3, Tokens: 51, TokenLimit: 50}) {
@@ -50,19 +58,25 @@ func TestQueueIsBounded(t *testing.T) {
 }
 
 func TestCancelFreesBlocks(t *testing.T) {
-	f := newFixture(t, nil)
-	ctx, cancel := context.WithCancel(t.Context())
-	events, err := f.Submit(ctx, greedy([]int32{1, 2, 3}, 390), greedy([]int32{1, 2}, 300))
-	if err != nil {
-		t.Fatal(err)
-	}
-	first(events)
-	cancel()
-	read(events)
-	s := f.settle(t)
-	if s.Cancelled != 2 || s.BlocksUsed != 0 || s.BlocksFree+s.BlocksCached != s.BlocksTotal || s.Running+s.Waiting != 0 {
-		t.Errorf("after cancelling: %+v", s)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		var release func()
+		f := newFixture(t, func(c *Config, f *fixture) { release = holdFrom(f, 20) })
+		defer release()
+		ctx, cancel := context.WithCancel(t.Context())
+		events, err := f.Submit(ctx, greedy([]int32{1, 2, 3}, 390), greedy([]int32{1, 2}, 300))
+		if err != nil {
+			t.Fatal(err)
+		}
+		first(events)
+		cancel()
+		synctest.Wait() // the engine knows
+		release()
+		readAll(events, 2)
+		s := f.settle(t)
+		if s.Cancelled != 2 || s.BlocksUsed != 0 || s.BlocksFree+s.BlocksCached != s.BlocksTotal || s.Running+s.Waiting != 0 {
+			t.Errorf("after cancelling: %+v", s)
+		}
+	})
 }
 
 // Nobody reads: the engine must not wait, and the other request must finish.
@@ -105,12 +119,7 @@ func TestUnreadEvents(t *testing.T) {
 			} else if err := f.Close(); err != nil {
 				t.Fatal(err)
 			}
-			for wait := 0; runtime.NumGoroutine() > want; wait++ {
-				if wait > 500 {
-					t.Fatalf("%d goroutines, want %d", runtime.NumGoroutine(), want)
-				}
-				time.Sleep(10 * time.Millisecond)
-			}
+			await.Goroutines(t, want)
 			n := 0
 			for range events.All() {
 				n++
@@ -124,7 +133,12 @@ func TestUnreadEvents(t *testing.T) {
 
 // Requests of one Submit come all or none, share an inbox, and end one by one.
 func TestRequestsOfOneSubmit(t *testing.T) {
-	f := newFixture(t, func(c *Config, _ *fixture) { c.MaxWaiting, c.MaxWaitingTokens = 3, 20 })
+	var release func()
+	f := newFixture(t, func(c *Config, f *fixture) {
+		c.MaxWaiting, c.MaxWaitingTokens = 3, 20
+		release = holdFrom(f, 10) // there is a token by then
+	})
+	defer release()
 	good := greedy([]int32{1, 2}, 30)
 	cases := []struct {
 		name     string
@@ -159,6 +173,7 @@ func TestRequestsOfOneSubmit(t *testing.T) {
 		}
 		if len(tokens[1]) == 1 {
 			events.Cancel(1)
+			release()
 		}
 	}
 	if want := [3]Finish{FinishLength, FinishCancelled, FinishLength}; ends != want || len(tokens[1]) >= 390 {
@@ -215,22 +230,22 @@ func TestCloseEndsRequests(t *testing.T) {
 }
 
 func TestHeartbeatStopsWhileAStepHangs(t *testing.T) {
-	var release func()
-	f := newFixture(t, func(c *Config, f *fixture) { release = hold(f) })
-	defer release()
-	if age := time.Since(f.Heartbeat()); age > time.Second {
-		t.Errorf("idle: the last beat was %v ago", age)
-	}
-	events := f.submit(t, greedy([]int32{1}, 2))
-	for f.Stats().Running == 0 {
-		time.Sleep(time.Millisecond)
-	}
-	time.Sleep(20 * time.Millisecond)
-	if age := time.Since(f.Heartbeat()); age < 15*time.Millisecond {
-		t.Errorf("a step hangs: the last beat was %v ago, want more", age)
-	}
-	release()
-	read(events)
+	synctest.Test(t, func(t *testing.T) {
+		var release func()
+		f := newFixture(t, func(c *Config, f *fixture) { release = hold(f) })
+		defer release()
+		time.Sleep(time.Second)
+		if age := time.Since(f.Heartbeat()); age != 0 {
+			t.Errorf("idle: the last beat was %v ago", age)
+		}
+		events := f.submit(t, greedy([]int32{1}, 2))
+		time.Sleep(time.Second)
+		if age := time.Since(f.Heartbeat()); age != time.Second {
+			t.Errorf("a step hangs: the last beat was %v ago, want 1 s", age)
+		}
+		release()
+		read(events)
+	})
 }
 
 // Many goroutines submit, cancel and read at their own pace: every token must be right and every block must come back.

@@ -46,11 +46,11 @@ func TestPromptLogProbs(t *testing.T) {
 // An older request takes the blocks of a prompt that is being scored: it starts over, and each entry comes once.
 func TestPreemptedPromptLogProbs(t *testing.T) {
 	f := newFixture(t, func(c *Config, _ *fixture) { c.Blocks, c.MaxSequences, c.MaxOutputs = 20, 2, 2 })
-	older := f.submit(t, greedy([]int32{1, 2, 3}, 60))
 	prompt := random(rand.New(rand.NewPCG(3, 6)), 70)
 	r := greedy(prompt, 3)
 	r.PromptLogProbs = true
-	got := f.ask(t, r)
+	inboxes := f.together(t, greedy([]int32{1, 2, 3}, 60), r)
+	got := read(inboxes[1])
 	preempted(t, f)
 	if len(got.prompt) != len(prompt)-1 {
 		t.Fatalf("got %d entries, want %d", len(got.prompt), len(prompt)-1)
@@ -60,5 +60,5 @@ func TestPreemptedPromptLogProbs(t *testing.T) {
 			t.Errorf("prompt token %d: got %+v, want %+v", i+1, l, want)
 		}
 	}
-	read(older)
+	read(inboxes[0])
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"slices"
+	"sync"
 	"sync/atomic"
 
 	"github.com/atlas-inference/atlas/atlasrt/device"
@@ -25,6 +26,7 @@ type tapeDevice struct {
 	boxes   []*mailbox
 	posting bool           // a mailbox syncs, which no real one does
 	counts  map[[2]int]int // how often so many draws were made of a chunk, and so many of them counted; or nil
+	pause   sync.Mutex     // held during forward passes
 
 	slow   bool
 	queued []func() // on a slow device

@@ -8,15 +8,16 @@ import (
 	"io"
 	"math/rand/v2"
 	"net"
-	"net/http"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/atlas-inference/atlas/atlasrt/internal/api"
 	"github.com/atlas-inference/atlas/atlasrt/internal/api/openai"
+	"github.com/atlas-inference/atlas/internal/await"
 )
 
 func limited(t *testing.T, change func(*Limits)) *admission {
@@ -109,25 +110,27 @@ func TestWaitingForRoom(t *testing.T) {
 
 // Memory is given back after large bodies, once all have left, and not after small ones.
 func TestMemoryIsGivenBack(t *testing.T) {
-	freed := make(chan struct{}, 10)
-	s := &spare{pause: time.Millisecond, free: func() { freed <- struct{}{} }}
-	s.enter()
-	s.leave(spareBytes - 1)
-	s.enter()
-	s.enter()
-	s.leave(1) // now it is enough, but one is inside
-	select {
-	case <-freed:
-		t.Error("memory was given back while a large body was in flight, or for few bytes")
-	case <-time.After(20 * time.Millisecond):
-	}
-	s.leave(1)
-	<-freed
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.left != 0 || s.armed || s.inside != 0 {
-		t.Errorf("after that: %d bytes left, armed %v, %d inside, want nothing", s.left, s.armed, s.inside)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		freed := make(chan struct{}, 10)
+		s := &spare{pause: time.Millisecond, free: func() { freed <- struct{}{} }}
+		s.enter()
+		s.leave(spareBytes - 1)
+		s.enter()
+		s.enter()
+		s.leave(1) // now it is enough, but one is inside
+		select {
+		case <-freed:
+			t.Error("memory was given back while a large body was in flight, or for few bytes")
+		case <-time.After(20 * s.pause):
+		}
+		s.leave(1)
+		<-freed
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.left != 0 || s.armed || s.inside != 0 {
+			t.Errorf("after that: %d bytes left, armed %v, %d inside, want nothing", s.left, s.armed, s.inside)
+		}
+	})
 }
 
 // Large bodies get the answers that small ones get, with and without a length.
@@ -148,7 +151,7 @@ func TestLargeBodies(t *testing.T) {
 			if chunked {
 				body = struct{ io.Reader }{body} // whose length nobody knows
 			}
-			got, err := http.Post(r.url+"/v1/chat/completions", "application/json", body)
+			got, err := r.client.Post(r.url+"/v1/chat/completions", "application/json", body)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -166,7 +169,7 @@ func TestLargeBodies(t *testing.T) {
 func nothingInside(t *testing.T, r *rig) {
 	t.Helper()
 	a := r.server.admission
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), await.Patience)
 	defer cancel()
 	for _, h := range []hold{{a.large, r.server.limits.InFlightBytes}, {a.small, smallShare}, {a.work, int64(workers())}} {
 		if h.share.Acquire(ctx, h.n) != nil {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/atlas-inference/atlas/atlasrt/internal/engine"
 	"github.com/atlas-inference/atlas/atlasrt/internal/store"
+	"github.com/atlas-inference/atlas/internal/await"
 )
 
 const inBackground = `,"background":true`
@@ -84,13 +85,7 @@ func TestBackgroundCancel(t *testing.T) {
 	if got := r.do(http.MethodGet, "/v1/responses/"+id, ""); got.status != 404 {
 		t.Errorf("deleted: %d %s", got.status, got.body)
 	}
-	for range 500 {
-		if r.engine.running.Load() == 0 {
-			return
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
-	t.Error("the engine still works on what was deleted")
+	await.Until(t, "the engine works no more on what was deleted", func() bool { return r.engine.running.Load() == 0 })
 }
 
 // Nothing runs in the background once the server has shut down: the rig looks for goroutines that are left.

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/atlas-inference/atlas/atlasrt/internal/engine"
@@ -299,27 +300,31 @@ func TestT062EngineErrors(t *testing.T) {
 
 // A stream that has nothing to say yet keeps its connection open (T063).
 func TestT063StreamsPing(t *testing.T) {
-	r := newRig(t, func(engine.Request) reply { return reply{text: "late", wait: 100 * time.Millisecond} }, func(c *Config) { c.Limits.PingTime = 10 * time.Millisecond })
-	got := r.post("/v1/chat/completions", `{"model":"tiny","messages":[{"role":"user","content":"hi"}],"stream":true}`)
-	if n := strings.Count(got.body, ": ping\n\n"); n < 3 || !strings.HasPrefix(got.body, ": ping") {
-		t.Errorf("%d pings in %q", n, got.body)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, func(engine.Request) reply { return reply{text: "late", wait: 100 * time.Millisecond} }, func(c *Config) { c.Limits.PingTime = 10 * time.Millisecond })
+		got := r.post("/v1/chat/completions", `{"model":"tiny","messages":[{"role":"user","content":"hi"}],"stream":true}`)
+		if n := strings.Count(got.body, ": ping\n\n"); n < 9 || n > 10 || !strings.HasPrefix(got.body, ": ping") {
+			t.Errorf("%d pings in %q", n, got.body)
+		}
+	})
 }
 
 // A request that takes too long ends with 504, or with an event (the total time of a request).
 func TestRequestTime(t *testing.T) {
-	r := newRig(t, func(engine.Request) reply { return reply{text: "slow answer", step: 20 * time.Millisecond} }, func(c *Config) { c.Limits.RequestTime = 70 * time.Millisecond })
-	got := r.post("/v1/chat/completions", `{"model":"tiny","messages":[{"role":"user","content":"hi"}]}`)
-	if got.status != 504 || got.header.Get("x-should-retry") != "false" {
-		t.Errorf("whole: %d %v %s", got.status, got.header, got.body)
-	}
-	stream := r.post("/v1/chat/completions", `{"model":"tiny","messages":[{"role":"user","content":"hi"}],"stream":true}`)
-	if documents, done := events(t, stream.body); done || at(documents[len(documents)-1], "error", "type") != "timeout_error" {
-		t.Errorf("stream: %s", stream.body)
-	}
-	if got := r.metric(`atlasrt_cancelled_total{cause="deadline"`); got != "2" {
-		t.Errorf("%s deadlines counted, want 2", got)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, func(engine.Request) reply { return reply{text: "slow answer", step: 20 * time.Millisecond} }, func(c *Config) { c.Limits.RequestTime = 70 * time.Millisecond })
+		got := r.post("/v1/chat/completions", `{"model":"tiny","messages":[{"role":"user","content":"hi"}]}`)
+		if got.status != 504 || got.header.Get("x-should-retry") != "false" {
+			t.Errorf("whole: %d %v %s", got.status, got.header, got.body)
+		}
+		stream := r.post("/v1/chat/completions", `{"model":"tiny","messages":[{"role":"user","content":"hi"}],"stream":true}`)
+		if documents, done := events(t, stream.body); done || at(documents[len(documents)-1], "error", "type") != "timeout_error" {
+			t.Errorf("stream: %s", stream.body)
+		}
+		if got := r.metric(`atlasrt_cancelled_total{cause="deadline"`); got != "2" {
+			t.Errorf("%s deadlines counted, want 2", got)
+		}
+	})
 }
 
 func TestPanicsFailOneRequest(t *testing.T) {

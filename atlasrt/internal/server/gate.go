@@ -87,11 +87,11 @@ func (g *Gate) Serve(ctx context.Context, listener net.Listener) error {
 		BaseContext:       func(net.Listener) context.Context { return base },
 		ErrorLog:          slog.NewLogLogger(g.log.Handler(), slog.LevelDebug),
 	}
+	g.mutex.Lock()
+	g.address = listener.Addr().String() // before the first answer
+	g.mutex.Unlock()
 	failed := make(chan error, 1)
 	go func() { failed <- h.Serve(halfclose.Listen(netutil.LimitListener(listener, g.limits.Connections))) }()
-	g.mutex.Lock()
-	g.address = listener.Addr().String()
-	g.mutex.Unlock()
 	g.listening()
 	select {
 	case err := <-failed:

@@ -7,7 +7,10 @@ import (
 	"net"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 )
 
 // logBuffer is a log that may be read while it is written.
@@ -35,10 +38,7 @@ func gated(t testing.TB, r *rig, log *slog.Logger) (gate *Gate, stop func() erro
 	if err != nil {
 		t.Fatal(err)
 	}
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	listener := r.network.listen(t)
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- gate.Serve(ctx, listener) }()
@@ -109,4 +109,43 @@ func TestGateWithoutAServer(t *testing.T) {
 	if got := r.do("GET", "/livez", ""); got.status != 200 {
 		t.Errorf("livez: %d", got.status)
 	}
+}
+
+// watched is a listener that notes whether connections are taken before anybody asks for its address.
+type watched struct {
+	net.Listener
+	accepts, early atomic.Bool
+}
+
+func (w *watched) Accept() (net.Conn, error) {
+	w.accepts.Store(true)
+	return w.Listener.Accept()
+}
+
+func (w *watched) Addr() net.Addr {
+	time.Sleep(time.Second) // what goes on without it has gone on
+	w.early.Store(w.accepts.Load())
+	return w.Listener.Addr()
+}
+
+// A gate knows where it listens before it takes a connection: a server that opens it behind the first answer is announced at once.
+func TestGateKnowsItsAddressFirst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		gate, err := NewGate(Limits{}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		l := &watched{Listener: newNetwork().listen(t)}
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- gate.Serve(ctx, l) }()
+		time.Sleep(time.Minute)
+		if l.early.Load() || !l.accepts.Load() {
+			t.Errorf("connections are taken: %v, before the address is known: %v", l.accepts.Load(), l.early.Load())
+		}
+		stop()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
 }

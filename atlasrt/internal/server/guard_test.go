@@ -3,14 +3,15 @@ package server
 import (
 	"context"
 	"errors"
-	"net"
 	"net/http"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/atlas-inference/atlas/atlasrt/internal/completion"
 	"github.com/atlas-inference/atlas/atlasrt/internal/engine"
+	"github.com/atlas-inference/atlas/internal/await"
 )
 
 // Which routes need a key, and what counts as one (T111, T112).
@@ -35,7 +36,7 @@ func TestKeys(t *testing.T) {
 	}
 	request, _ := http.NewRequest("GET", r.url+"/v1/models?api_key=first", nil)
 	request.Header["Authorization"] = []string{"Bearer first", "Bearer second"}
-	got, err := http.DefaultClient.Do(request)
+	got, err := r.client.Do(request)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -131,43 +132,42 @@ func TestHealth(t *testing.T) {
 
 // A shutdown lets running answers end, refuses new ones, and gives up what takes too long.
 func TestDrain(t *testing.T) {
-	for _, patient := range []bool{true, false} {
-		r := newRig(t, func(engineRequest) reply { return reply{text: "abcdefghij", step: 20 * time.Millisecond} }, func(c *Config) {
-			if !patient {
-				c.Limits.Drain = 30 * time.Millisecond
+	synctest.Test(t, func(t *testing.T) {
+		for _, patient := range []bool{true, false} {
+			r := newRig(t, func(engineRequest) reply { return reply{text: "abcdefghij", step: 20 * time.Millisecond} }, func(c *Config) {
+				if !patient {
+					c.Limits.Drain = 30 * time.Millisecond
+				}
+			})
+			listener := r.network.listen(t)
+			ctx, stop := context.WithCancel(context.Background())
+			ended := make(chan error, 1)
+			go func() { ended <- r.server.Serve(ctx, listener) }()
+			r.url = "http://" + listener.Addr().String()
+			answered := make(chan response, 1)
+			go func() {
+				answered <- r.post("/v1/chat/completions", strings.Replace(hello, "}]", `}],"stream":true`, 1))
+			}()
+			await.Until(t, "the request runs", func() bool { return r.engine.running.Load() == 1 })
+			stop()
+			await.Until(t, "the server drains", func() bool { return r.engine.draining.Load() })
+			if patient {
+				if got := r.do("GET", "/health", ""); got.status != 503 {
+					t.Errorf("health while draining: %d", got.status)
+				}
+				if got := r.post("/v1/chat/completions", hello); got.status != 503 || got.header.Get("Retry-After") == "" {
+					t.Errorf("a new request while draining: %d %s", got.status, got.body)
+				}
 			}
-		})
-		listener, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		ctx, stop := context.WithCancel(context.Background())
-		ended := make(chan error, 1)
-		go func() { ended <- r.server.Serve(ctx, listener) }()
-		r.url = "http://" + listener.Addr().String()
-		answered := make(chan response, 1)
-		go func() {
-			answered <- r.post("/v1/chat/completions", strings.Replace(hello, "}]", `}],"stream":true`, 1))
-		}()
-		eventually(t, "the request runs", func() bool { return r.engine.running.Load() == 1 })
-		stop()
-		eventually(t, "the server drains", func() bool { return r.engine.draining.Load() })
-		if patient {
-			if got := r.do("GET", "/health", ""); got.status != 503 {
-				t.Errorf("health while draining: %d", got.status)
+			got := <-answered
+			if _, done := events(t, got.body); done != patient {
+				t.Errorf("patient %v: the stream ended: %v: %s", patient, done, got.body)
 			}
-			if got := r.post("/v1/chat/completions", hello); got.status != 503 || got.header.Get("Retry-After") == "" {
-				t.Errorf("a new request while draining: %d %s", got.status, got.body)
+			if err := <-ended; err != nil {
+				t.Errorf("patient %v: %v", patient, err)
 			}
 		}
-		got := <-answered
-		if _, done := events(t, got.body); done != patient {
-			t.Errorf("patient %v: the stream ended: %v: %s", patient, done, got.body)
-		}
-		if err := <-ended; err != nil {
-			t.Errorf("patient %v: %v", patient, err)
-		}
-	}
+	})
 }
 
 // A request that a drain turns away before it began is told when to come again, in a stream that is open as its last event.

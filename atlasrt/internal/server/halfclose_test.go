@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/atlas-inference/atlas/internal/await"
 )
 
 // asking is a request as it goes over the wire.
@@ -46,7 +48,7 @@ func TestHalfClosedClients(t *testing.T) {
 			if err := conn.(*net.TCPConn).CloseWrite(); err != nil {
 				t.Fatal(err)
 			}
-			_ = conn.SetReadDeadline(time.Now().Add(20 * time.Second))
+			_ = conn.SetReadDeadline(time.Now().Add(await.Patience))
 			reader := bufio.NewReader(conn)
 			for i := range c.answers {
 				got, err := http.ReadResponse(reader, nil)
@@ -72,7 +74,7 @@ func TestHalfClosedStreamIsProbed(t *testing.T) {
 	if err := conn.(*net.TCPConn).CloseWrite(); err != nil {
 		t.Fatal(err)
 	}
-	_ = conn.SetReadDeadline(time.Now().Add(20 * time.Second))
+	_ = conn.SetReadDeadline(time.Now().Add(await.Patience))
 	lines := bufio.NewScanner(conn)
 	for pings := 0; pings < 3; {
 		if !lines.Scan() {
@@ -83,6 +85,6 @@ func TestHalfClosedStreamIsProbed(t *testing.T) {
 		}
 	}
 	conn.Close()
-	eventually(t, "the request is cancelled", func() bool { return r.engine.running.Load() == 0 })
-	eventually(t, "the client is counted as gone", func() bool { return r.metric(`atlasrt_cancelled_total{cause="client_gone"`) == "1" })
+	await.Until(t, "the request is cancelled", func() bool { return r.engine.running.Load() == 0 })
+	await.Until(t, "the client is counted as gone", func() bool { return r.metric(`atlasrt_cancelled_total{cause="client_gone"`) == "1" })
 }

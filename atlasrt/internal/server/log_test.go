@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/atlas-inference/atlas/atlasrt/internal/engine"
+	"github.com/atlas-inference/atlas/internal/await"
 )
 
 // logged is a rig with the lines that its server logs from a level on.
@@ -97,9 +98,9 @@ func TestGoneClientsAreLogged(t *testing.T) {
 	for _, body := range []string{hello, streamed} {
 		r, lines := logged(t, slog.LevelInfo, func(engineRequest) reply { return reply{text: "x", wait: time.Minute} })
 		conn := r.dial(asking(body))
-		eventually(t, "the request runs", func() bool { return r.engine.running.Load() == 1 })
+		await.Until(t, "the request runs", func() bool { return r.engine.running.Load() == 1 })
 		conn.Close()
-		eventually(t, "it is logged", func() bool { return len(lines()) == 1 })
+		await.Until(t, "it is logged", func() bool { return len(lines()) == 1 })
 		if line := lines()[0]; at(line, "error") != "client_gone" || at(line, "prompt") != "4" {
 			t.Errorf("%s: %v", body, line)
 		}

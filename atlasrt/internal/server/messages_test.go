@@ -8,6 +8,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/atlas-inference/atlas/atlasrt/internal/chat"
@@ -149,14 +150,16 @@ func TestProblemsOfMessages(t *testing.T) {
 
 // While a stream waits it says so: with a comment before its first event, which no event may precede, and with pings behind it.
 func TestPingsOfMessages(t *testing.T) {
-	r := newRig(t, func(engineRequest) reply {
-		return reply{text: "ab", wait: 60 * time.Millisecond, step: 60 * time.Millisecond}
-	}, func(c *Config) { c.Limits.PingTime = 15 * time.Millisecond })
-	body := r.post("/v1/messages", asked+`,"stream":true}`).body
-	before, after, ok := strings.Cut(body, "event: message_start")
-	if !ok || strings.Trim(before, ": ping\n") != "" || before == "" || !strings.Contains(after, "event: ping\ndata: {\"type\":\"ping\"}\n\n") || strings.Contains(after, "\n: ping") {
-		t.Errorf("got %s", body)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, func(engineRequest) reply {
+			return reply{text: "ab", wait: 60 * time.Millisecond, step: 60 * time.Millisecond}
+		}, func(c *Config) { c.Limits.PingTime = 15 * time.Millisecond })
+		body := r.post("/v1/messages", asked+`,"stream":true}`).body
+		before, after, ok := strings.Cut(body, "event: message_start")
+		if !ok || strings.Trim(before, ": ping\n") != "" || before == "" || !strings.Contains(after, "event: ping\ndata: {\"type\":\"ping\"}\n\n") || strings.Contains(after, "\n: ping") {
+			t.Errorf("got %s", body)
+		}
+	})
 }
 
 // Prompts that leave no room (T074).
@@ -328,7 +331,7 @@ func TestT111Keys(t *testing.T) {
 			}
 			request.Header = c.header.Clone()
 			request.Header.Set("Content-Type", "application/json")
-			got, err := http.DefaultClient.Do(request)
+			got, err := r.client.Do(request)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -12,6 +12,7 @@ import (
 	"github.com/atlas-inference/atlas/atlasrt/internal/api/anthropic"
 	"github.com/atlas-inference/atlas/atlasrt/internal/api/openai"
 	"github.com/atlas-inference/atlas/atlasrt/internal/api/responses"
+	"github.com/atlas-inference/atlas/internal/await"
 )
 
 // sized is a request of a dialect with a text, which becomes two tokens more than bytes but in a dialect without conversations.
@@ -239,21 +240,21 @@ func TestT064ClientsOfDialects(t *testing.T) {
 			body = strings.TrimSuffix(body, "}") + `,"max_tokens":200000}`
 		}
 		conn := r.dial(strings.Replace(rawHead, "/v1/chat/completions", d.path, 1) + fmt.Sprintf("Content-Length: %d\r\n\r\n%s", len(body), body))
-		eventually(t, d.name+": the write deadline is counted", func() bool {
+		await.Until(t, d.name+": the write deadline is counted", func() bool {
 			return r.metric(`atlasrt_cancelled_total{cause="write_stalled"`) == fmt.Sprint(i+1)
 		})
-		eventually(t, d.name+": the request is cancelled", func() bool { return r.engine.running.Load() == 0 })
+		await.Until(t, d.name+": the request is cancelled", func() bool { return r.engine.running.Load() == 0 })
 		conn.Close()
 	}
+	r = newRig(t, func(engineRequest) reply { return reply{text: "x", hangs: true} }, nil)
 	for i, d := range dialects(t) {
-		r.engine.reply = func(engineRequest) reply { return reply{text: "x", wait: time.Minute} }
 		for k, stream := range []bool{true, false} {
 			body := d.usual + fmt.Sprintf(`,"stream":%v}`, stream)
 			conn := r.dial(strings.Replace(rawHead, "/v1/chat/completions", d.path, 1) + fmt.Sprintf("Content-Length: %d\r\n\r\n%s", len(body), body))
-			eventually(t, d.name+": the request runs", func() bool { return r.engine.running.Load() == 1 })
+			await.Until(t, d.name+": the request runs", func() bool { return r.engine.running.Load() == 1 })
 			conn.Close()
-			eventually(t, d.name+": the request is cancelled (T065)", func() bool { return r.engine.running.Load() == 0 })
-			eventually(t, d.name+": that is counted", func() bool {
+			await.Until(t, d.name+": the request is cancelled (T065)", func() bool { return r.engine.running.Load() == 0 })
+			await.Until(t, d.name+": that is counted", func() bool {
 				return r.metric(`atlasrt_cancelled_total{cause="client_gone"`) == fmt.Sprint(2*i+k+1)
 			})
 		}

@@ -7,11 +7,13 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/atlas-inference/atlas/atlasrt/internal/chat"
 	"github.com/atlas-inference/atlas/atlasrt/internal/completion"
 	"github.com/atlas-inference/atlas/atlasrt/internal/parse"
+	"github.com/atlas-inference/atlas/internal/await"
 )
 
 // turnsTemplate shows all that a conversation says.
@@ -129,18 +131,20 @@ func TestT070ResponsesEnd(t *testing.T) {
 		{"deadline", "", reply{text: "slow answer", step: 30 * time.Millisecond}, func(c *Config) { c.Limits.RequestTime = 70 * time.Millisecond }, "response.failed", "server_error"},
 	}
 	for _, c := range cases {
-		r := talking(t, func(string) reply { return c.reply }, c.change)
-		got := r.post("/v1/responses", ask(`"u"`, `,"stream":true`+c.fields))
-		documents := typed(t, got.body)
-		last := documents[len(documents)-1]
-		detail := at(last, "response", "error", "code") + at(last, "response", "incomplete_details", "reason")
-		if at(documents[0], "type") != "response.created" || at(documents[1], "type") != "response.in_progress" || at(last, "type") != c.last || strings.ReplaceAll(detail, "absent", "") != c.detail || strings.Contains(got.body, "secret") {
-			t.Errorf("%s: got %s", c.name, got.body)
-		}
-		kept := r.do(http.MethodGet, "/v1/responses/"+at(last, "response", "id"), "")
-		if at(object(t, kept.body)) != at(last, "response") {
-			t.Errorf("%s: kept is %s, the stream ended with %v", c.name, kept.body, last)
-		}
+		synctest.Test(t, func(t *testing.T) {
+			r := talking(t, func(string) reply { return c.reply }, c.change)
+			got := r.post("/v1/responses", ask(`"u"`, `,"stream":true`+c.fields))
+			documents := typed(t, got.body)
+			last := documents[len(documents)-1]
+			detail := at(last, "response", "error", "code") + at(last, "response", "incomplete_details", "reason")
+			if at(documents[0], "type") != "response.created" || at(documents[1], "type") != "response.in_progress" || at(last, "type") != c.last || strings.ReplaceAll(detail, "absent", "") != c.detail || strings.Contains(got.body, "secret") {
+				t.Errorf("%s: got %s", c.name, got.body)
+			}
+			kept := r.do(http.MethodGet, "/v1/responses/"+at(last, "response", "id"), "")
+			if at(object(t, kept.body)) != at(last, "response") {
+				t.Errorf("%s: kept is %s, the stream ended with %v", c.name, kept.body, last)
+			}
+		})
 	}
 }
 
@@ -275,8 +279,8 @@ func answers(text string) func(string) reply { return func(string) reply { retur
 
 // A stream whose client goes away leaves a cancelled response.
 func TestDiedStream(t *testing.T) {
-	r := talking(t, func(string) reply { return reply{text: strings.Repeat("x", 1000), step: 5 * time.Millisecond} }, nil)
-	got, err := http.Post(r.url+"/v1/responses", "application/json", strings.NewReader(ask(`"u"`, `,"stream":true`)))
+	r := talking(t, func(string) reply { return reply{text: strings.Repeat("x", 100), hangs: true} }, nil)
+	got, err := r.client.Post(r.url+"/v1/responses", "application/json", strings.NewReader(ask(`"u"`, `,"stream":true`)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -303,13 +307,10 @@ func TestDiedStream(t *testing.T) {
 // settled waits until a response is over.
 func settled(t *testing.T, r *rig, id string) map[string]any {
 	t.Helper()
-	for range 500 {
-		d := object(t, r.do(http.MethodGet, "/v1/responses/"+id, "").body)
-		if status := at(d, "status"); status != "queued" && status != "in_progress" {
-			return d
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
-	t.Fatalf("%s does not end", id)
-	return nil
+	var d map[string]any
+	await.Until(t, id+" ends", func() bool {
+		d = object(t, r.do(http.MethodGet, "/v1/responses/"+id, "").body)
+		return at(d, "status") != "queued" && at(d, "status") != "in_progress"
+	})
+	return d
 }

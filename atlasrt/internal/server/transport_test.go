@@ -10,7 +10,10 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
+
+	"github.com/atlas-inference/atlas/internal/await"
 )
 
 const hello = `{"model":"tiny","messages":[{"role":"user","content":"hi"}]}`
@@ -107,7 +110,7 @@ func TestRefusalsReachWhoSendsAll(t *testing.T) {
 	}
 	for _, c := range cases {
 		conn := r.dial("")
-		_ = conn.SetDeadline(time.Now().Add(30 * time.Second))
+		_ = conn.SetDeadline(time.Now().Add(await.Patience))
 		if _, err := io.WriteString(conn, c.request); err != nil {
 			t.Errorf("%s: sending: %v", c.name, err)
 		} else if got := status(t, conn); got != c.status {
@@ -119,7 +122,7 @@ func TestRefusalsReachWhoSendsAll(t *testing.T) {
 // dial writes raw bytes and returns the connection.
 func (r *rig) dial(raw string) net.Conn {
 	r.t.Helper()
-	conn, err := net.Dial("tcp", strings.TrimPrefix(r.url, "http://"))
+	conn, err := r.network.dial(r.t.Context(), strings.TrimPrefix(r.url, "http://"))
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -132,7 +135,7 @@ func (r *rig) dial(raw string) net.Conn {
 
 func status(t testing.TB, conn net.Conn) int {
 	t.Helper()
-	_ = conn.SetReadDeadline(time.Now().Add(5 * time.Second))
+	_ = conn.SetReadDeadline(time.Now().Add(await.Patience))
 	got, err := http.ReadResponse(bufio.NewReader(conn), nil)
 	if err != nil {
 		t.Fatal(err)
@@ -145,10 +148,13 @@ const rawHead = "POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nConten
 
 // Bodies that come slowly, not whole, or in pieces (T004, T005, T008).
 func TestSlowAndBrokenBodies(t *testing.T) {
-	r := newRig(t, answering, func(c *Config) { c.Limits.BodyTime = 50 * time.Millisecond })
-	if got := status(t, r.dial(rawHead+"Content-Length: 100\r\n\r\n{")); got != 408 {
-		t.Errorf("a body that does not come: %d, want 408", got)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, answering, func(c *Config) { c.Limits.BodyTime = time.Second })
+		if got := status(t, r.dial(rawHead+"Content-Length: 100\r\n\r\n{")); got != 408 {
+			t.Errorf("a body that does not come: %d, want 408", got)
+		}
+	})
+	r := newRig(t, answering, nil)
 	conn := r.dial(rawHead + "Content-Length: 100\r\n\r\n{")
 	if err := conn.(*net.TCPConn).CloseWrite(); err != nil {
 		t.Fatal(err)
@@ -182,22 +188,22 @@ func TestClientsThatLeave(t *testing.T) {
 		{"waiting, reset", reply{text: "x", wait: time.Minute}, true, true},
 		{"waiting, whole", reply{text: "x", wait: time.Minute}, false, false},
 		{"waiting, whole, reset", reply{text: "x", wait: time.Minute}, false, true},
-		{"decoding", reply{text: strings.Repeat("x", 150), step: 5 * time.Millisecond}, true, false},
-		{"whole", reply{text: strings.Repeat("x", 150), step: 5 * time.Millisecond}, false, false},
+		{"decoding", reply{text: strings.Repeat("x", 150), hangs: true}, true, false},
+		{"whole", reply{text: strings.Repeat("x", 150), hangs: true}, false, false},
 	}
 	for _, c := range cases {
 		answer = c.reply
 		r.engine.reply = func(engineRequest) reply { return answer }
 		body := strings.Replace(hello, "}]", fmt.Sprintf(`}],"stream":%v`, c.stream), 1)
 		conn := r.dial(rawHead + fmt.Sprintf("Content-Length: %d\r\n\r\n%s", len(body), body))
-		eventually(t, c.name+": the request runs", func() bool { return r.engine.running.Load() == 1 })
+		await.Until(t, c.name+": the request runs", func() bool { return r.engine.running.Load() == 1 })
 		if c.reset {
 			_ = conn.(*net.TCPConn).SetLinger(0)
 		}
 		conn.Close()
-		eventually(t, c.name+": the request is cancelled", func() bool { return r.engine.running.Load() == 0 })
+		await.Until(t, c.name+": the request is cancelled", func() bool { return r.engine.running.Load() == 0 })
 	}
-	eventually(t, "all cancelled requests are counted", func() bool { return r.metric(`atlasrt_cancelled_total{cause="client_gone"`) == fmt.Sprint(len(cases)) })
+	await.Until(t, "all cancelled requests are counted", func() bool { return r.metric(`atlasrt_cancelled_total{cause="client_gone"`) == fmt.Sprint(len(cases)) })
 }
 
 // A client that stops reading is given up (T064).
@@ -209,16 +215,6 @@ func TestClientsThatStopReading(t *testing.T) {
 	body := strings.Replace(hello, "}]", `}],"stream":true`, 1)
 	conn := r.dial(rawHead + fmt.Sprintf("Content-Length: %d\r\n\r\n%s", len(body), body))
 	defer conn.Close()
-	eventually(t, "the write deadline is counted", func() bool { return r.metric(`atlasrt_cancelled_total{cause="write_stalled"`) == "1" })
-	eventually(t, "the request is cancelled", func() bool { return r.engine.running.Load() == 0 })
-}
-
-func eventually(t testing.TB, what string, ok func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
-		if ok() {
-			return
-		}
-	}
-	t.Fatalf("not within 10 s: %s", what)
+	await.Until(t, "the write deadline is counted", func() bool { return r.metric(`atlasrt_cancelled_total{cause="write_stalled"`) == "1" })
+	await.Until(t, "the request is cancelled", func() bool { return r.engine.running.Load() == 0 })
 }
