@@ -5,8 +5,8 @@
 //
 // A step is one forward pass over a batch of rows, and the sampling behind it. A chunk is the rows that one sequence has in a
 // step: a part of its prompt, or its last token. A draw is a token that is sampled from a row's logits. Drafts are guessed tokens
-// that a chunk has as further rows: each has a draw as well, which counts where all drafts before it were drawn. An early
-// input of a step is sent before its forward pass, a late one is written while that runs, and read by sampling.
+// that a chunk has as further rows: each has a draw as well, which counts where this draft and all before it were drawn. An
+// early input of a step is sent before its forward pass, a late one is written while that runs, and read by sampling.
 //
 // Where the device works beside the host, a step is queued before the tokens of the last one are read: they stay on the
 // device for it, and an end is noticed one step late, at the cost of a row that nobody gets. What sampling needs to know of
