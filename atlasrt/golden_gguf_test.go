@@ -1,6 +1,7 @@
 package main
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/atlas-inference/atlas/atlasrt/internal/golden"
@@ -36,5 +37,22 @@ func TestConvertedHybridsAgree(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// So does its head, which drafts.
+func TestConvertedHeadsAgree(t *testing.T) {
+	g, want := readHead(t, "qwen3_next-mtp")
+	for _, kind := range []tensor.Type{tensor.F32, tensor.BF16} {
+		t.Run(kind.String(), func(t *testing.T) {
+			file, _ := gguftest.Hybrid(t, g.Checkpoint, kind)
+			got, err := headOf(placeHead(t, onOracle(op.F32), file, op.F32), g.Tokens, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if d := golden.Worst(got.scores, want.scores); !(d <= 2e-3) || !slices.Equal(got.draft, want.draft) {
+				t.Errorf("drafted %v, want %v; max |Δ| of scores is %v, want at most 2e-3", got.draft, want.draft, d)
+			}
+		})
 	}
 }

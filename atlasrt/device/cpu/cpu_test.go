@@ -179,6 +179,36 @@ func TestReplayGivesWhatEagerGives(t *testing.T) {
 	}
 }
 
+// Many steps are captured: each keeps its launches and their arguments, and no room for more.
+func TestCapturedStepsTakeWhatTheyNeed(t *testing.T) {
+	b := start(t, 1)
+	p, _ := b.Alloc(4)
+	for _, launches := range []int{0, 1, 100} {
+		g, err := b.Capture(b.stream, func() {
+			for range launches {
+				b.launch(b.mark, p, op.Grid{X: 1, Y: 1, Z: 1}, 1)
+			}
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if taken, most := len((*list)(g.(*graph)).memory), 4096+200*launches; taken > most {
+			t.Errorf("%d launches take %d bytes, want %d at most", launches, taken, most)
+		}
+		before := b.words(p, 1)[0]
+		g.Replay(b.stream)
+		if err := b.stream.Sync(); err != nil {
+			t.Fatal(err)
+		}
+		if got := b.words(p, 1)[0] - before; got != uint32(launches) {
+			t.Errorf("a replay of %d launches ran %d", launches, got)
+		}
+		if err := g.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 func TestLongListsRunInParts(t *testing.T) {
 	b := start(t, 2)
 	p, _ := b.Alloc(4)

@@ -21,7 +21,7 @@ type command struct {
 	chunk uint32
 }
 
-// Sizes of a list. A step of 200 layers has about 3,000 launches. Pages that are never touched cost nothing.
+// Sizes of a stream's list. A step of 200 layers has about 3,000 launches.
 const (
 	listCommands = 1 << 14
 	argsBytes    = 4 << 20
@@ -42,27 +42,47 @@ type list struct {
 	last     unsafe.Pointer // what Args lent last
 }
 
-func newList() (*list, error) {
-	const commandBytes = listCommands * unsafe.Sizeof(command{})
-	m, err := mapMemory(int64(commandBytes + argsBytes))
+// newList has room for so many launches, and for so many bytes of arguments.
+func newList(launches int, bytes uintptr) (*list, error) {
+	commandBytes := (uintptr(launches)*unsafe.Sizeof(command{}) + argsAlign - 1) &^ (argsAlign - 1)
+	m, err := mapMemory(int64(commandBytes + bytes))
 	if err != nil {
 		return nil, fmt.Errorf("cannot take memory for a list of launches: %w", err)
 	}
 	return &list{
 		memory:   m,
-		commands: unsafe.Slice((*command)(unsafe.Pointer(unsafe.SliceData(m))), listCommands),
+		commands: unsafe.Slice((*command)(unsafe.Pointer(unsafe.SliceData(m))), launches),
 		args:     m[commandBytes:],
 	}, nil
 }
+
+// clone is a list of the same launches that has no room for more: many may be kept.
+func (l *list) clone() (*list, error) {
+	c, err := newList(l.count, max(l.used, 1))
+	if err != nil {
+		return nil, err
+	}
+	c.count, c.used = l.count, l.used
+	copy(c.commands, l.commands)
+	copy(c.args, l.args[:l.used])
+	for i := range c.commands {
+		if from := c.commands[i].args; from != nil {
+			c.commands[i].args = unsafe.Add(unsafe.Pointer(&c.args[0]), uintptr(from)-uintptr(unsafe.Pointer(&l.args[0])))
+		}
+	}
+	return c, nil
+}
+
+// empty forgets the launches.
+func (l *list) empty() { l.count, l.used, l.last = 0, 0, nil }
 
 func (l *list) close() error { return unix.Munmap(l.memory) }
 
 // Stream holds what was queued: at most one replay, and launches behind it. They run when somebody waits for them.
 type Stream struct {
 	device    *Device
-	list      *list // that launches are written to: own, or the one of a step that is being captured
-	own       *list
-	capturing bool
+	list      *list // that launches are written to
+	capturing bool  // they are to be kept, and not run
 	scratch   op.Ptr
 	room      int64  // bytes of scratch
 	replay    *graph // runs before the list
@@ -75,11 +95,11 @@ func (d *Device) Stream(scratch int64) (device.Stream, error) {
 	if d.run == 0 {
 		return nil, errors.New("no image is loaded yet: load one before making a stream")
 	}
-	l, err := newList()
+	l, err := newList(listCommands, argsBytes)
 	if err != nil {
 		return nil, err
 	}
-	s := &Stream{device: d, list: l, own: l, room: scratch}
+	s := &Stream{device: d, list: l, room: scratch}
 	if s.scratch, err = d.Alloc(scratch); err != nil {
 		return nil, errors.Join(fmt.Errorf("scratch: %w", err), l.close())
 	}
@@ -93,7 +113,7 @@ func (s *Stream) Args(bytes uintptr) unsafe.Pointer {
 	if l.count == len(l.commands) || l.used+size > uintptr(len(l.args)) {
 		if s.capturing {
 			s.Fail(fmt.Errorf("a captured step has more than %d launches", l.count))
-			l.count, l.used = 0, 0
+			l.empty()
 		} else {
 			s.flush()
 		}
@@ -140,7 +160,7 @@ func (s *Stream) flush() {
 		s.replay = nil
 	}
 	s.run(s.list)
-	s.list.count, s.list.used = 0, 0
+	s.list.empty()
 }
 
 // run hands a list to the threads and waits. The slice of arguments is kept, so that a call allocates nothing.
@@ -186,7 +206,7 @@ func (s *Stream) Sync() error {
 // Close gives the stream's memory back.
 func (s *Stream) Close() error {
 	s.device.Free(s.scratch)
-	return s.own.close()
+	return s.list.close()
 }
 
 // Capture records what step queues, to be run by Replay.
@@ -195,15 +215,16 @@ func (d *Device) Capture(q device.Stream, step func()) (device.Graph, error) {
 	if err := s.Sync(); err != nil {
 		return nil, err
 	}
-	l, err := newList()
+	s.capturing = true
+	step()
+	s.capturing = false
+	defer s.list.empty()
+	if s.err != nil {
+		return nil, s.Sync()
+	}
+	l, err := s.list.clone()
 	if err != nil {
 		return nil, err
-	}
-	s.list, s.capturing = l, true
-	step()
-	s.list, s.capturing = s.own, false
-	if s.err != nil {
-		return nil, errors.Join(s.Sync(), l.close())
 	}
 	return (*graph)(l), nil
 }

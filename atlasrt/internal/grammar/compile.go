@@ -99,6 +99,9 @@ func (c *compiler) compile(s *Spec) (g *Grammar, err error) {
 		return nil, &Error{s.Kind, s.Name, err}
 	}
 	m, err := match.New(r, c.vocabulary, c.limits.Match)
+	if errors.Is(err, match.ErrNothing) && s.Kind == Schema {
+		err = &schema.Unsatisfiable{} // which was not seen sooner
+	}
 	if err != nil {
 		return nil, &Error{s.Kind, s.Name, err}
 	}

@@ -105,6 +105,7 @@ func TestErrors(t *testing.T) {
 		{schemaOf(`[]`), Limits{}, "schema: "},
 		{schemaOf(`false`), Limits{}, "schema: "},
 		{schemaOf(`{"$ref":"https://example.com/x"}`), Limits{}, "schema: "},
+		{schemaOf(`{"type":"array","items":{"enum":[1,2]},"uniqueItems":true,"minItems":3}`), Limits{}, "schema: no value satisfies this JSON schema"},
 		{Spec{Kind: Schema, Text: "{}", Notation: "odd"}, Limits{}, `schema: the notation "odd" is not known`},
 		{Spec{Kind: Regex, Text: "("}, Limits{}, "regex: "},
 		{Spec{Kind: Regex, Text: `(a)\1`}, Limits{}, "regex: "},

@@ -48,7 +48,7 @@ type settings struct {
 var architectures = map[string]string{"qwen3_next": "qwen3next", "qwen3_5_text": "qwen35", "qwen3_5_moe_text": "qwen35moe"}
 
 // Hybrid converts a checkpoint of a hybrid Qwen model as llama.cpp's converter does, its matrices as a type. plain is a checkpoint under
-// HuggingFace's names that has the values of the converted one, in bf16. Images, and layers that predict further tokens, are left out.
+// HuggingFace's names that has the values of the converted one, in bf16. A head that drafts becomes the last layer. Images are left out.
 // Source: llama.cpp, conversion/qwen.py.
 func Hybrid(t testing.TB, folder string, kind tensor.Type) (file, plain string) {
 	t.Helper()
@@ -78,7 +78,7 @@ func Hybrid(t testing.TB, folder string, kind tensor.Type) (file, plain string) 
 func (c *conversion) keys() map[string]any {
 	s := c.s
 	keys := map[string]any{
-		"block_count": len(s.Layers), "context_length": s.Context, "embedding_length": s.Hidden, "attention.head_count": s.Heads,
+		"block_count": len(s.Layers) + c.heads, "context_length": s.Context, "embedding_length": s.Hidden, "attention.head_count": s.Heads,
 		"attention.head_count_kv": s.KeyValues, "attention.key_length": s.Head, "attention.value_length": s.Head,
 		"attention.layer_norm_rms_epsilon": s.Epsilon, "rope.freq_base": s.Rope.Theta, "rope.dimension_count": int(float32(s.Head) * s.Rope.Partial),
 		"ssm.conv_kernel": s.Convolution, "ssm.state_size": s.KeyDim, "ssm.group_count": s.KeyHeads, "ssm.time_step_rank": s.ValueHeads,
@@ -87,6 +87,9 @@ func (c *conversion) keys() map[string]any {
 	if s.Experts > 0 {
 		keys["expert_count"], keys["expert_used_count"] = s.Experts, s.Chosen
 		keys["expert_feed_forward_length"], keys["expert_shared_feed_forward_length"] = s.ExpertFeed, s.SharedFeed
+	}
+	if c.heads > 0 {
+		keys["nextn_predict_layers"] = c.heads
 	}
 	if s.Feed > 0 {
 		keys["feed_forward_length"] = s.Feed
@@ -97,6 +100,9 @@ func (c *conversion) keys() map[string]any {
 	var recurrent []bool
 	for _, layer := range s.Layers {
 		recurrent = append(recurrent, layer == "linear_attention")
+	}
+	for range c.heads {
+		recurrent = append(recurrent, false)
 	}
 	keys["attention.recurrent_layers"] = recurrent
 	all := map[string]any{"general.architecture": c.arch}
@@ -112,6 +118,7 @@ type conversion struct {
 	s       settings
 	arch    string
 	kind    tensor.Type
+	heads   int // layers that predict further tokens
 	tensors []tensor.Tensor
 	plain   []tensor.Tensor
 	experts map[string][][]float32 // rows of stacked matrices so far, by the name of the stack
@@ -126,8 +133,11 @@ func (c *conversion) readAll(path string) {
 	for _, stored := range file.Names() {
 		x, _ := file.Tensor(stored)
 		name := strings.Replace(stored, "model.language_model.", "model.", 1)
-		if strings.HasPrefix(name, "mtp.") || strings.Contains(name, "visual.") {
+		if strings.Contains(name, "visual.") {
 			continue
+		}
+		if strings.HasPrefix(name, "mtp.") {
+			c.heads = 1
 		}
 		values := make([]float32, x.Elements())
 		if err := gguf.Dequantize(values, x.Type, x.Data); err != nil {
@@ -163,16 +173,18 @@ var modules = map[string]string{
 	"self_attn.o_proj": "attn_output", "self_attn.q_norm": "attn_q_norm", "self_attn.k_norm": "attn_k_norm", "mlp.gate_proj": "ffn_gate", "mlp.up_proj": "ffn_up",
 	"mlp.down_proj": "ffn_down", "mlp.gate": "ffn_gate_inp", "mlp.shared_expert.gate_proj": "ffn_gate_shexp", "mlp.shared_expert.up_proj": "ffn_up_shexp",
 	"mlp.shared_expert.down_proj": "ffn_down_shexp", "mlp.shared_expert_gate": "ffn_gate_inp_shexp",
+	"mtp.fc": "nextn.eh_proj", "mtp.pre_fc_norm_embedding": "nextn.enorm", "mtp.pre_fc_norm_hidden": "nextn.hnorm", "mtp.norm": "nextn.shared_head_norm",
 }
 
 // convert adds what a tensor of HuggingFace's becomes.
 func (c *conversion) convert(name string, shape []int64, values []float32) {
 	kind := c.typeOf(name, shape)
-	if strings.HasSuffix(name, "norm.weight") && !strings.HasSuffix(name, "linear_attn.norm.weight") {
+	if strings.Contains(name, "norm") && !strings.HasSuffix(name, "linear_attn.norm.weight") {
 		for i := range values {
 			values[i]++
 		}
 	}
+	name = c.predicting(name)
 	layer, rest, inLayer := strings.Cut(strings.TrimPrefix(name, "model.layers."), ".")
 	if !inLayer || !strings.HasPrefix(name, "model.layers.") {
 		c.add(map[string]string{"lm_head.weight": "output.weight", "model.embed_tokens.weight": "token_embd.weight", "model.norm.weight": "output_norm.weight"}[name], kind, values, shape...)
@@ -202,6 +214,19 @@ func (c *conversion) convert(name string, shape []int64, values []float32) {
 		}
 		c.add(prefix+modules[module]+".weight", kind, values, shape...)
 	}
+}
+
+// predicting is a name of a head's tensors as if they were those of the layer behind the last.
+func (c *conversion) predicting(name string) string {
+	rest, ok := strings.CutPrefix(name, "mtp.")
+	if !ok {
+		return name
+	}
+	layer := fmt.Sprintf("model.layers.%d.", len(c.s.Layers))
+	if inner, ok := strings.CutPrefix(rest, "layers.0."); ok {
+		return layer + inner
+	}
+	return layer + name
 }
 
 // expert adds a stack with its last expert: names come in alphabetical order, and there are fewer than ten experts.
