@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/atlas-inference/atlas/internal/await"
 )
 
 var update = flag.Bool("update", false, "rewrite what scripts and golden files expect")
@@ -68,7 +70,7 @@ func TestScript(t *testing.T) {
 			return copyTree("testdata/tree", env.WorkDir)
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
-			"replace": replaceText, "await": await, "gpu": addGPU, "date": setDate,
+			"replace": replaceText, "await": awaitFile, "gpu": addGPU, "date": setDate,
 		},
 		Condition: func(condition string) (bool, error) {
 			if condition == "nvcc" {
@@ -108,6 +110,8 @@ func copyTree(from, to string) error {
 		if err != nil {
 			return err
 		}
+		syscall.ForkLock.RLock() // a child of another script that began meanwhile would hold the file open for a moment, and a program could not be run
+		defer syscall.ForkLock.RUnlock()
 		return os.WriteFile(target, text, info.Mode().Perm())
 	})
 }
@@ -160,13 +164,12 @@ func replaceText(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(strings.Replace(text, unescape(args[1]), unescape(args[2]), 1)), 0o666))
 }
 
-// await is "await FILE": it waits until a background command has written a file.
-func await(ts *testscript.TestScript, _ bool, args []string) {
-	for range 600 {
+// awaitFile is "await FILE": it waits until a background command has written a file.
+func awaitFile(ts *testscript.TestScript, _ bool, args []string) {
+	for deadline := time.Now().Add(await.Patience); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
 		if info, err := os.Stat(ts.MkAbs(args[0])); err == nil && info.Size() > 0 {
 			return
 		}
-		time.Sleep(50 * time.Millisecond)
 	}
 	ts.Fatalf("%s does not appear", args[0])
 }

@@ -185,7 +185,8 @@ func TestServedNames(t *testing.T) {
 
 // The port comes before the model: a taken one is the error, whatever the model, and a model that cannot be opened gives the port back.
 func TestServeTakesThePortFirst(t *testing.T) {
-	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	const host = "127.9.1.1" // of this machine, and where no other test listens: nobody takes the port while it is free
+	taken, err := net.Listen("tcp", host+":0")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -196,7 +197,7 @@ func TestServeTakesThePortFirst(t *testing.T) {
 	}
 	shape := filepath.Join(t.TempDir(), "none.json")
 	run := func() error {
-		c, _, err := parseLine(t, "serve", "--load-dummy", shape, "--port", port)
+		c, _, err := parseLine(t, "serve", "--load-dummy", shape, "--host", host, "--port", port)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -15,7 +15,7 @@ trap 'kill $process 2>/dev/null; wait $process 2>/dev/null || true; rm -f "$log"
 tries=0
 until curl -sf "http://127.0.0.1:$ATLAS_PORT/readyz" >/dev/null; do
     tries=$((tries + 1))
-    kill -0 $process 2>/dev/null && [ $tries -lt 300 ] || { cat "$log"; exit 1; }
+    kill -0 $process 2>/dev/null && [ $tries -lt 1200 ] || { cat "$log"; exit 1; }
     sleep 0.1
 done
 export ATLAS_URL="http://127.0.0.1:$ATLAS_PORT"

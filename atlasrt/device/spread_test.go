@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/atlas-inference/atlas/atlasrt/device"
@@ -19,10 +20,10 @@ import (
 )
 
 // pieces cuts from into pieces of all sizes, empty ones too, that go where they come from.
-func pieces(from []byte) []device.Piece {
+func pieces(random *rand.Rand, from []byte) []device.Piece {
 	all := []device.Piece{{}}
 	for at := 0; at < len(from); {
-		n := min(rand.IntN(1<<rand.IntN(15)), len(from)-at)
+		n := min(random.IntN(1<<random.IntN(15)), len(from)-at)
 		all = append(all, device.Piece{To: op.Ptr(at), From: from[at : at+n]})
 		at += n
 	}
@@ -30,13 +31,13 @@ func pieces(from []byte) []device.Piece {
 }
 
 func TestSpreadHandsOutEveryByteOnce(t *testing.T) {
-	from := make([]byte, 1<<18)
+	random, from := rand.New(rand.NewPCG(1, 2)), make([]byte, 1<<18)
 	for i := range from {
-		from[i] = byte(rand.Uint32())
+		from[i] = byte(random.Uint32())
 	}
 	for _, workers := range []int{1, 3, 8} {
 		to, done := make([]byte, len(from)), atomic.Int64{}
-		given := pieces(from)
+		given := pieces(random, from)
 		before := slices.Clone(given)
 		at := make([]atomic.Int32, workers)
 		err := device.Spread(given, 1000, workers, func(worker int, part device.Part) error {
@@ -76,20 +77,22 @@ func TestSpreadJoinsPieces(t *testing.T) {
 }
 
 func TestSpreadEndsWithTheFirstError(t *testing.T) {
-	wrong, calls := errors.New("wrong"), atomic.Int64{}
 	given := []device.Piece{{From: make([]byte, 1000)}}
-	err := device.Spread(given, 1, 4, func(int, device.Part) error {
-		switch n := calls.Add(1); {
-		case n == 10:
-			return wrong
-		case n > 10:
-			time.Sleep(time.Millisecond) // so that the rest cannot be done before the error is known
+	synctest.Test(t, func(t *testing.T) {
+		wrong, calls := errors.New("wrong"), atomic.Int64{}
+		err := device.Spread(given, 1, 4, func(int, device.Part) error {
+			switch n := calls.Add(1); {
+			case n == 10:
+				return wrong
+			case n > 10:
+				time.Sleep(time.Millisecond) // until the error is known
+			}
+			return nil
+		})
+		if err != wrong || calls.Load() > 10+3 {
+			t.Errorf("%v after %d parts of 1000; want the error, and that it ends there", err, calls.Load())
 		}
-		return nil
 	})
-	if err != wrong || calls.Load() == 1000 {
-		t.Errorf("%v after %d parts of 1000; want the error, and that it ends there", err, calls.Load())
-	}
 	defer func() {
 		if got := recover(); got != "mine" {
 			t.Errorf("recovered %v, want mine", got)

@@ -122,7 +122,7 @@ func play(ctx context.Context, server, folder string, turn *Turn, saved map[stri
 func idle(t *testing.T, server string) bool {
 	t.Helper()
 	metrics := Turn{Method: http.MethodGet, Path: "/metrics", Headers: map[string]string{"Authorization": "Bearer ${key}"}}
-	for range 100 {
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
 		a, err := play(t.Context(), server, "", &metrics, nil)
 		if err != nil {
 			t.Fatal(err)
@@ -132,7 +132,6 @@ func idle(t *testing.T, server string) bool {
 				return true
 			}
 		}
-		time.Sleep(50 * time.Millisecond)
 	}
 	return false
 }

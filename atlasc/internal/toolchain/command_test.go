@@ -7,10 +7,11 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
-	"time"
 
 	"github.com/atlas-inference/atlas/atlasc/internal/diag"
+	"github.com/atlas-inference/atlas/internal/await"
 )
 
 // script writes an executable shell script.
@@ -19,6 +20,8 @@ func script(t *testing.T, file, text string) string {
 	if err := os.MkdirAll(filepath.Dir(file), 0o777); err != nil {
 		t.Fatal(err)
 	}
+	syscall.ForkLock.RLock() // a child that began meanwhile would hold the file open for a moment, and it could not be run
+	defer syscall.ForkLock.RUnlock()
 	if err := os.WriteFile(file, []byte("#!/bin/sh\n"+text), 0o777); err != nil {
 		t.Fatal(err)
 	}
@@ -60,25 +63,29 @@ func TestCompile(t *testing.T) {
 // The end of a build ends the programs that a compiler has started, too.
 func TestCompileEndsWithItsBuild(t *testing.T) {
 	dir := t.TempDir()
+	if err := syscall.Mkfifo(dir+"/gate", 0o600); err != nil {
+		t.Fatal(err)
+	}
+	command := script(t, filepath.Join(dir, "cc"), "(read word; echo late >"+dir+"/late) <"+dir+"/gate & wait")
 	ctx, cancel := context.WithCancel(t.Context())
-	command := script(t, filepath.Join(dir, "cc"), "(echo started >"+dir+"/started; sleep 3; echo late >"+dir+"/late) & wait")
-	go func() {
-		for {
-			if _, err := os.Stat(dir + "/started"); err == nil {
-				cancel()
-				return
-			}
-			time.Sleep(10 * time.Millisecond)
-		}
-	}()
-	start := time.Now()
-	if err := compile(ctx, dir, command, Unit{}); !errors.Is(err, context.Canceled) {
+	defer cancel()
+	ended := make(chan error, 1)
+	go func() { ended <- compile(ctx, dir, command, Unit{}) }()
+	var gate *os.File
+	await.Until(t, "what the compiler starts waits at the gate", func() (ok bool) {
+		var err error
+		gate, err = os.OpenFile(dir+"/gate", os.O_WRONLY|syscall.O_NONBLOCK, 0) // while nobody waits it cannot be opened
+		return err == nil
+	})
+	defer gate.Close()
+	cancel()
+	if err := <-ended; !errors.Is(err, context.Canceled) {
 		t.Errorf("got error %v, want %v", err, context.Canceled)
 	}
-	if waited := time.Since(start); waited > 2500*time.Millisecond {
-		t.Errorf("it took %v", waited)
-	}
-	time.Sleep(time.Until(start.Add(3500 * time.Millisecond)))
+	await.Until(t, "nobody waits at the gate", func() bool {
+		_, err := gate.WriteString("go on\n")
+		return errors.Is(err, syscall.EPIPE)
+	})
 	if _, err := os.Stat(dir + "/late"); err == nil {
 		t.Error("what the compiler started goes on")
 	}

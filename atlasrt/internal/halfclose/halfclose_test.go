@@ -12,10 +12,9 @@ import (
 	"strings"
 	"testing"
 	"time"
-)
 
-// patience bounds what a test waits for.
-const patience = 20 * time.Second
+	"github.com/atlas-inference/atlas/internal/await"
+)
 
 var errClosing = errors.New("the server closes")
 
@@ -38,21 +37,14 @@ func newSite(t *testing.T, handler http.HandlerFunc) *site {
 	ended := make(chan error, 1)
 	go func() { ended <- h.Serve(Listen(inner)) }()
 	t.Cleanup(func() {
-		ctx, stop := context.WithTimeout(context.Background(), patience)
+		ctx, stop := context.WithTimeout(context.Background(), await.Patience)
 		defer stop()
 		if err := h.Shutdown(ctx); err != nil {
 			t.Error(err)
 		}
 		<-ended
 		cancel(nil)
-		for range 200 {
-			if runtime.NumGoroutine() <= before {
-				return
-			}
-			time.Sleep(10 * time.Millisecond)
-		}
-		stacks := make([]byte, 1<<16)
-		t.Errorf("%d goroutines, before the test %d:\n%s", runtime.NumGoroutine(), before, stacks[:runtime.Stack(stacks, true)])
+		await.Goroutines(t, before)
 	})
 	return &site{t, inner.Addr().String(), cancel}
 }
@@ -65,7 +57,7 @@ func (s *site) send(text string) *net.TCPConn {
 		s.t.Fatal(err)
 	}
 	s.t.Cleanup(func() { c.Close() })
-	_ = c.SetDeadline(time.Now().Add(patience))
+	_ = c.SetDeadline(time.Now().Add(await.Patience))
 	if _, err := io.WriteString(c, text); err != nil {
 		s.t.Fatal(err)
 	}
@@ -225,7 +217,7 @@ func TestGone(t *testing.T) {
 								_, _ = io.WriteString(w, ": \n\n")
 								_ = http.NewResponseController(w).Flush()
 							}
-						case <-time.After(patience):
+						case <-time.After(await.Patience):
 							cause <- errors.New("nobody noticed")
 							return
 						}

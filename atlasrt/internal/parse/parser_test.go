@@ -5,6 +5,8 @@ import (
 	"runtime"
 	"slices"
 	"testing"
+
+	"github.com/atlas-inference/atlas/internal/await"
 )
 
 // TestRecords reads every record at every cut, with marks that are spelled and with marks that are control tokens.
@@ -68,13 +70,7 @@ func TestGoroutines(t *testing.T) {
 		p.Close()
 		p.Close()
 	}
-	for range 100 { // goroutines of the runtime may come and go
-		if runtime.NumGoroutine() <= before {
-			return
-		}
-		runtime.Gosched()
-	}
-	t.Errorf("%d goroutines are left of %d parsers", runtime.NumGoroutine()-before, len(open))
+	await.Goroutines(t, before)
 }
 
 // A closed parser takes nothing and says nothing.

@@ -19,6 +19,7 @@ import (
 
 	"github.com/atlas-inference/atlas/atlasrt/internal/weights/safetensors"
 	"github.com/atlas-inference/atlas/atlasrt/internal/weights/tensor"
+	"github.com/atlas-inference/atlas/internal/await"
 )
 
 const (
@@ -151,7 +152,7 @@ func (h *fakeHub) get(cacheDir, name string, progress func(Progress)) (string, e
 	if err != nil {
 		return "", err
 	}
-	return resolve(context.Background(), want, Options{CacheDir: cacheDir, Endpoint: h.URL, Token: token, Progress: progress}, patience{time.Millisecond, 2 * time.Second})
+	return resolve(context.Background(), want, Options{CacheDir: cacheDir, Endpoint: h.URL, Token: token, Progress: progress}, patience{time.Millisecond, await.Patience})
 }
 
 // checkSnapshot compares the files of a snapshot with the hub's.
