@@ -65,7 +65,7 @@ func batches(o Options) []*Case {
 			list = append(list, logits.with(factored(scheme)),
 				of(what, op.Linear{W: matrix(scheme, s.rows, s.cols), Rows: rows, OutPitch: int32(s.rows + 5*i)}).with("Bias", factored(scheme)))
 		}
-		ids, few := picks(rows, 8, 2, 0), picks(rows, 8, 2, 1)
+		ids, few, shared := picks(rows, 8, 2, 0), picks(rows, 8, 2, 1), sharedPicks(rows, 17, 9, 0)
 		cols := whole(scheme, 96)
 		what := name(fmt.Sprintf("%s 8×32×%d top 2", scheme, cols))
 		list = append(list,
@@ -73,6 +73,10 @@ func batches(o Options) []*Case {
 			of(what, op.ExpertDown{W: experts(scheme, 8, 32, cols), Rows: rows, TopK: 2}).group(ids).with(factored(scheme)),
 			of(what+", few experts", op.ExpertUp{W: experts(scheme, 8, 64, cols), Rows: rows, TopK: 2}).group(few).with(factored(scheme)),
 			of(what+", few experts", op.ExpertDown{W: experts(scheme, 8, 32, cols), Rows: rows, TopK: 2}).group(few).with(factored(scheme)))
+		what = name(fmt.Sprintf("%s 17×32×%d top 9, shared", scheme, cols))
+		list = append(list,
+			of(what, op.ExpertUp{W: experts(scheme, 17, 64, cols), Rows: rows, TopK: 9}).group(shared).with(factored(scheme)),
+			of(what, op.ExpertDown{W: experts(scheme, 17, 32, cols), Rows: rows, TopK: 9}).group(shared).with(factored(scheme)))
 	}
 	return list
 }

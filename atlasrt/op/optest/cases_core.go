@@ -191,7 +191,7 @@ func logitsCases(o Options) []*Case {
 	for _, scheme := range schemes {
 		for _, s := range []shape{{257, 96}, {1000, 576}, {97, 1536}} {
 			s.cols = whole(scheme, s.cols)
-			for _, rows := range []int{1, 2, 5, 17} {
+			for _, rows := range []int{1, 2, 4, 5, 8, 17} {
 				x := op.Logits{W: matrix(scheme, s.rows, s.cols), Rows: int32(rows), InRows: int32(rows + 3)}
 				c := of(fmt.Sprintf("%s %s rows %d", scheme, s, rows), x)
 				index := make([]int32, rows)
@@ -302,6 +302,15 @@ func expertCases(o Options) []*Case {
 		list = append(list, of(title, op.ExpertDown{W: experts(scheme, 4, 40, cols), Rows: 12, TopK: 2}).group(ids).with(factored(scheme)).peak(24, cols))
 	}
 	return list
+}
+
+// sharedPicks are picks of experts the last of which is every row's last pick.
+func sharedPicks(rows, count, top, pattern int) []int32 {
+	ids := picks(rows, count-1, top, pattern)
+	for r := range rows {
+		ids[(r+1)*top-1] = int32(count - 1)
+	}
+	return ids
 }
 
 // picks chooses top different experts for each row: at random (pattern 0), the same ones for all rows (1), or the last one (2, with top 1).

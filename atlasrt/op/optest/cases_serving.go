@@ -41,7 +41,7 @@ func largeServing() serving {
 		linear:  []shape{{6144, 4096}, {4096, 4096}, {24576, 4096}, {4096, 12288}, {5120, 2048}, {2048, 4096}},
 		output:  []shape{{151936, 4096}, {151936, 2048}},
 		rows:    []int{1, 16, 64, 512, 8192},
-		outputs: []int{1, 16, 64},
+		outputs: []int{1, 4, 16, 64},
 		hidden:  []int{4096, 2048}, inner: []int{12288},
 		experts: mixed{128, 768, 2048, 8}, expertRows: []int{1, 4, 16, 64, 512, 8192},
 		heads: []heads{{32, 8, 128}, {32, 4, 128}}, contexts: []int{1 << 10, 8 << 10, 32 << 10},
@@ -86,7 +86,7 @@ func servingCases(o Options, has func(op.Scheme) bool) []*Case {
 	}
 	for _, h := range s.hybrids {
 		list = append(list, h.router())
-		for _, n := range []int{1, 64} {
+		for _, n := range []int{1, 4, 64} {
 			if h.state != s.state {
 				list = append(list, recurrent(h.state, decodesAt(n, s.contexts[0]))...)
 			}
@@ -154,10 +154,7 @@ func (h hybrid) router() *Case {
 
 func (h hybrid) mixture(scheme op.Scheme, rows int) []*Case {
 	x := h.experts
-	ids := picks(rows, x.count-1, x.top, 0)
-	for r := range rows {
-		ids[(r+1)*x.top-1] = int32(x.count - 1)
-	}
+	ids := sharedPicks(rows, x.count, x.top, 0)
 	up, down := experts(scheme, x.count, 2*x.inner, x.hidden), experts(scheme, x.count, x.hidden, whole(scheme, x.inner))
 	name := func(w op.Weight) string {
 		return fmt.Sprintf("%s %d×%d×%d top %d rows %d, shared", scheme, w.Count, w.Rows, w.Cols, x.top, rows)

@@ -27,6 +27,7 @@ func sizeCases(o Options) []*Case {
 	for _, scheme := range schemes {
 		list = append(list, sizedProducts(scheme)...)
 		list = append(list, sizedExperts(scheme)...)
+		list = append(list, sharedExperts(scheme)...)
 	}
 	return list
 }
@@ -118,7 +119,7 @@ func sizedProducts(scheme op.Scheme) []*Case {
 func sizedExperts(scheme op.Scheme) []*Case {
 	var list []*Case
 	for _, s := range []struct{ experts, inner, hidden, rows, top int }{
-		{8, 64, 96, 1, 4}, {64, 32, 96, 1, 11}, {12, 32, 2112, 1, 9}, {12, 16, 4096, 1, 12}, {8, 64, 96, 3, 2}, {64, 32, 96, 2, 11}, {64, 32, 96, 3, 10}, {16, 768, 64, 2, 3}, {64, 32, 96, 4, 8}, {64, 32, 96, 30, 8}, {64, 32, 96, 40, 8}, {600, 16, 32, 20, 4}, {513, 16, 32, 64, 11}, {1024, 16, 32, 80, 12}, {1025, 16, 32, 20, 4}, {4, 64, 128, 30, 2}, {4, 64, 128, 100, 2},
+		{8, 64, 96, 1, 4}, {64, 32, 96, 1, 11}, {12, 32, 2112, 1, 9}, {12, 16, 4096, 1, 12}, {8, 64, 96, 3, 2}, {64, 32, 96, 2, 11}, {64, 32, 96, 3, 10}, {64, 32, 96, 3, 12}, {64, 32, 96, 3, 13}, {16, 768, 64, 2, 3}, {64, 32, 96, 4, 8}, {64, 32, 96, 30, 8}, {64, 32, 96, 40, 8}, {600, 16, 32, 20, 4}, {513, 16, 32, 64, 11}, {1024, 16, 32, 80, 12}, {1025, 16, 32, 20, 4}, {4, 64, 128, 30, 2}, {4, 64, 128, 100, 2},
 	} {
 		ids := picks(s.rows, s.experts, s.top, 0)
 		name := fmt.Sprintf("%s %d×%d×%d rows %d top %d", scheme, s.experts, s.inner, s.hidden, s.rows, s.top)
@@ -128,6 +129,40 @@ func sizedExperts(scheme op.Scheme) []*Case {
 		list = append(list,
 			of(name+", plain", op.ExpertUp{W: up, Rows: int32(s.rows), TopK: int32(s.top)}).group(ids).with(factored(scheme)),
 			of(name+", plain", op.ExpertDown{W: down, Rows: int32(s.rows), TopK: int32(s.top)}).group(ids).with(factored(scheme)),
+			of(name, op.ExpertDownAdd{W: down, Rows: int32(s.rows), TopK: int32(s.top)}).group(ids).with(factored(scheme)))
+	}
+	return list
+}
+
+// sharedExperts are calls of two to four rows, as a sequence with drafts has them, most with a last expert that every row picks.
+func sharedExperts(scheme op.Scheme) []*Case {
+	var list []*Case
+	for _, s := range []struct {
+		mixed
+		rows  int
+		which string
+	}{
+		{mixed{17, 48, 104, 9}, 2, ""}, {mixed{17, 48, 104, 9}, 3, ""}, {mixed{17, 48, 104, 9}, 4, ""}, {mixed{17, 48, 104, 9}, 4, "all rows alike"},
+		{mixed{65, 32, 96, 9}, 4, "rows apart"}, {mixed{64, 32, 96, 9}, 4, "none shared"}, {mixed{10, 1024, 48, 9}, 4, ""}, {mixed{10, 16, 3072, 9}, 4, ""},
+	} {
+		ids := sharedPicks(s.rows, s.count, s.top, 0)
+		switch s.which {
+		case "all rows alike":
+			ids = sharedPicks(s.rows, s.count, s.top, 1)
+		case "rows apart", "none shared":
+			for p := range ids {
+				if s.which == "none shared" || p%s.top < s.top-1 {
+					ids[p] = int32(p * 7 % 64)
+				}
+			}
+		}
+		name := fmt.Sprintf("%s %d×%d×%d rows %d top %d, shared", scheme, s.count, s.inner, s.hidden, s.rows, s.top) + word(s.which != "", ", "+s.which)
+		up := experts(scheme, s.count, 2*s.inner, whole(scheme, s.hidden))
+		down := experts(scheme, s.count, s.hidden, whole(scheme, s.inner))
+		up.Rounding, down.Rounding = op.RoundingNone, op.RoundingNone
+		list = append(list,
+			of(name, op.ExpertUp{W: up, Rows: int32(s.rows), TopK: int32(s.top)}).group(ids).with(factored(scheme)),
+			of(name, op.ExpertDown{W: down, Rows: int32(s.rows), TopK: int32(s.top)}).group(ids).with(factored(scheme)),
 			of(name, op.ExpertDownAdd{W: down, Rows: int32(s.rows), TopK: int32(s.top)}).group(ids).with(factored(scheme)))
 	}
 	return list
