@@ -67,7 +67,8 @@ func (s *Server) bodyTooLarge() error {
 const lingerTime = 5 * time.Second
 
 // linger takes in, and forgets, what a client still sends of a body that was refused unread. Many clients read no answer before
-// they have sent all, and a connection that is closed on them takes the answer with it. Only so much: others are cut off.
+// they have sent all, and a connection that is closed on them takes the answer with it. It takes twice what a body may have: who sends
+// more is cut off.
 func (s *Server) linger(c *gin.Context) {
 	r := c.Request
 	if r.ContentLength >= 0 && r.ContentLength <= smallBody { // net/http takes that in
@@ -77,7 +78,7 @@ func (s *Server) linger(c *gin.Context) {
 		return
 	}
 	_ = control(c).SetReadDeadline(time.Now().Add(lingerTime))
-	_, _ = io.CopyN(io.Discard, r.Body, s.limits.BodyBytes)
+	_, _ = io.CopyN(io.Discard, r.Body, 2*s.limits.BodyBytes)
 	_ = control(c).SetReadDeadline(time.Time{})
 }
 
