@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"context"
 	"math"
 	"slices"
 	"testing"
@@ -72,20 +71,9 @@ func TestTimes(t *testing.T) {
 // A request that is cancelled has its times as well; one without a token has none of decoding.
 func TestTimesOfCancelledRequests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var release func()
-		f := newFixture(t, func(c *Config, f *fixture) { c.MaxSequences, release = 1, holdFrom(f, 20) })
-		defer release()
-		ctx, cancel := context.WithCancel(t.Context())
-		events, err := f.Submit(ctx, greedy([]int32{1}, 300), greedy([]int32{2}, 300)) // the second waits
-		if err != nil {
-			t.Fatal(err)
-		}
-		first(events)
-		cancel()
-		synctest.Wait() // the engine knows
-		release()
-		readAll(events, 2)
-		if s := f.settle(t); s.Decode.Count() != 1 || s.Inference.Count() != 1 || s.Inference.Sum < s.Decode.Sum {
+		one := func(c *Config) { c.MaxSequences = 1 } // the second request waits
+		s := cancelled(t, one, greedy([]int32{1}, 300), greedy([]int32{2}, 300))
+		if s.Decode.Count() != 1 || s.Inference.Count() != 1 || s.Inference.Sum < s.Decode.Sum {
 			t.Errorf("decode %+v, inference %+v, want one of each", s.Decode, s.Inference)
 		}
 	})

@@ -57,22 +57,31 @@ func TestQueueIsBounded(t *testing.T) {
 	}
 }
 
+// cancelled is what an engine counted when it had ended requests of one Submit that were cancelled behind the first token.
+func cancelled(t *testing.T, change func(*Config), requests ...Request) Stats {
+	t.Helper()
+	var release func()
+	f := newFixture(t, func(c *Config, f *fixture) {
+		change(c)
+		release = holdFrom(f, 20)
+	})
+	defer release()
+	ctx, cancel := context.WithCancel(t.Context())
+	events, err := f.Submit(ctx, requests...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	first(events)
+	cancel()
+	synctest.Wait() // the engine knows
+	release()
+	readAll(events, len(requests))
+	return f.settle(t)
+}
+
 func TestCancelFreesBlocks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var release func()
-		f := newFixture(t, func(c *Config, f *fixture) { release = holdFrom(f, 20) })
-		defer release()
-		ctx, cancel := context.WithCancel(t.Context())
-		events, err := f.Submit(ctx, greedy([]int32{1, 2, 3}, 390), greedy([]int32{1, 2}, 300))
-		if err != nil {
-			t.Fatal(err)
-		}
-		first(events)
-		cancel()
-		synctest.Wait() // the engine knows
-		release()
-		readAll(events, 2)
-		s := f.settle(t)
+		s := cancelled(t, func(*Config) {}, greedy([]int32{1, 2, 3}, 390), greedy([]int32{1, 2}, 300))
 		if s.Cancelled != 2 || s.BlocksUsed != 0 || s.BlocksFree+s.BlocksCached != s.BlocksTotal || s.Running+s.Waiting != 0 {
 			t.Errorf("after cancelling: %+v", s)
 		}
