@@ -53,6 +53,7 @@ var Kernels = [...]bundle.Kernel{
 	{Name: "atlas_expert_down_bf16_wide_64_1"},
 	{Name: "atlas_expert_down_bf16_one", MostBlocks: 132},
 	{Name: "atlas_expert_down_bf16_few_4", MostBlocks: 132},
+	{Name: "atlas_expert_down_bf16_few_4_of_9", MostBlocks: 132},
 	{Name: "atlas_expert_down_bf16_tiles_0"},
 	{Name: "atlas_expert_down_bf16_tiles_1"},
 	{Name: "atlas_expert_down_bf16_8_0"},
@@ -109,6 +110,7 @@ var Kernels = [...]bundle.Kernel{
 	{Name: "atlas_expert_down_f8_wide_64_1"},
 	{Name: "atlas_expert_down_f8_one", MostBlocks: 132},
 	{Name: "atlas_expert_down_f8_few_4", MostBlocks: 132},
+	{Name: "atlas_expert_down_f8_few_4_of_9", MostBlocks: 132},
 	{Name: "atlas_expert_down_f8_tiles_0"},
 	{Name: "atlas_expert_down_f8_tiles_1"},
 	{Name: "atlas_expert_down_f8_8_0"},
@@ -127,6 +129,7 @@ var Kernels = [...]bundle.Kernel{
 	{Name: "atlas_expert_down_f8block_wide_0", MostBlocks: 132},
 	{Name: "atlas_expert_down_f8block_wide_1"},
 	{Name: "atlas_expert_down_f8block_team_4", MostBlocks: 132},
+	{Name: "atlas_expert_down_f8block_team_4_of_9", MostBlocks: 132},
 	{Name: "atlas_expert_down_f8block_one", MostBlocks: 132},
 	{Name: "atlas_expert_down_f8block_one_of_12", MostBlocks: 132},
 	{Name: "atlas_expert_down_f8block_tiles_0"},
@@ -143,6 +146,8 @@ var Kernels = [...]bundle.Kernel{
 	{Name: "atlas_expert_down_nvfp4_wide_64_0", MostBlocks: 132},
 	{Name: "atlas_expert_down_nvfp4_wide_64_1"},
 	{Name: "atlas_expert_down_nvfp4_spread_4", MostBlocks: 132},
+	{Name: "atlas_expert_down_nvfp4_spread_4_of_9", MostBlocks: 132},
+	{Name: "atlas_expert_down_nvfp4_spread_4_of_9_wide", MostBlocks: 132},
 	{Name: "atlas_expert_down_nvfp4_one", MostBlocks: 132},
 	{Name: "atlas_expert_down_nvfp4_one_of_12", MostBlocks: 132},
 	{Name: "atlas_expert_down_nvfp4_few_4", MostBlocks: 132},
@@ -170,6 +175,7 @@ var Kernels = [...]bundle.Kernel{
 	{Name: "atlas_expert_down_bf16_tiles_16_add_1"},
 	{Name: "atlas_expert_down_bf16_one_add", MostBlocks: 132},
 	{Name: "atlas_expert_down_bf16_few_4_add", MostBlocks: 132},
+	{Name: "atlas_expert_down_bf16_few_4_of_9_add", MostBlocks: 132},
 	{Name: "atlas_expert_down_bf16_tiles_add_0"},
 	{Name: "atlas_expert_down_bf16_tiles_add_1"},
 	{Name: "atlas_expert_down_q8_0_tiles_16_add_0"},
@@ -194,12 +200,14 @@ var Kernels = [...]bundle.Kernel{
 	{Name: "atlas_expert_down_f8_tiles_16_add_1"},
 	{Name: "atlas_expert_down_f8_one_add", MostBlocks: 132},
 	{Name: "atlas_expert_down_f8_few_4_add", MostBlocks: 132},
+	{Name: "atlas_expert_down_f8_few_4_of_9_add", MostBlocks: 132},
 	{Name: "atlas_expert_down_f8_tiles_add_0"},
 	{Name: "atlas_expert_down_f8_tiles_add_1"},
 	{Name: "atlas_expert_down_f8block_held_add"},
 	{Name: "atlas_expert_down_f8block_tiles_16_add_0"},
 	{Name: "atlas_expert_down_f8block_tiles_16_add_1"},
 	{Name: "atlas_expert_down_f8block_team_4_add", MostBlocks: 132},
+	{Name: "atlas_expert_down_f8block_team_4_of_9_add", MostBlocks: 132},
 	{Name: "atlas_expert_down_f8block_one_add", MostBlocks: 132},
 	{Name: "atlas_expert_down_f8block_one_of_12_add", MostBlocks: 132},
 	{Name: "atlas_expert_down_f8block_tiles_add_0"},
@@ -208,6 +216,8 @@ var Kernels = [...]bundle.Kernel{
 	{Name: "atlas_expert_down_nvfp4_tiles_16_add_0"},
 	{Name: "atlas_expert_down_nvfp4_tiles_16_add_1"},
 	{Name: "atlas_expert_down_nvfp4_spread_4_add", MostBlocks: 132},
+	{Name: "atlas_expert_down_nvfp4_spread_4_of_9_add", MostBlocks: 132},
+	{Name: "atlas_expert_down_nvfp4_spread_4_of_9_wide_add", MostBlocks: 132},
 	{Name: "atlas_expert_down_nvfp4_one_add", MostBlocks: 132},
 	{Name: "atlas_expert_down_nvfp4_one_of_12_add", MostBlocks: 132},
 	{Name: "atlas_expert_down_nvfp4_few_4_add", MostBlocks: 132},
@@ -305,6 +315,7 @@ var Kernels = [...]bundle.Kernel{
 	{Name: "atlas_expert_up_f8block_few_1"},
 	{Name: "atlas_expert_up_f8block_few_1_wide"},
 	{Name: "atlas_expert_up_f8block_few_4"},
+	{Name: "atlas_expert_up_f8block_few_4_of_9"},
 	{Name: "atlas_expert_up_f8block_tiles_many"},
 	{Name: "atlas_expert_up_f8block_tiles"},
 	{Name: "atlas_expert_up_f8block_8"},
@@ -314,6 +325,7 @@ var Kernels = [...]bundle.Kernel{
 	{Name: "atlas_expert_up_nvfp4_wide_128", MostBlocks: 132},
 	{Name: "atlas_expert_up_nvfp4_wide_64", MostBlocks: 132},
 	{Name: "atlas_expert_up_nvfp4_spread_4"},
+	{Name: "atlas_expert_up_nvfp4_spread_4_of_9"},
 	{Name: "atlas_expert_up_nvfp4_few_1"},
 	{Name: "atlas_expert_up_nvfp4_few_1_wide"},
 	{Name: "atlas_expert_up_nvfp4_tiles"},
@@ -1145,6 +1157,7 @@ const (
 	kernelExpertDownBf16Wide_64_1
 	kernelExpertDownBf16One
 	kernelExpertDownBf16Few_4
+	kernelExpertDownBf16Few_4Of_9
 	kernelExpertDownBf16Tiles_0
 	kernelExpertDownBf16Tiles_1
 	kernelExpertDownBf16_8_0
@@ -1201,6 +1214,7 @@ const (
 	kernelExpertDownF8Wide_64_1
 	kernelExpertDownF8One
 	kernelExpertDownF8Few_4
+	kernelExpertDownF8Few_4Of_9
 	kernelExpertDownF8Tiles_0
 	kernelExpertDownF8Tiles_1
 	kernelExpertDownF8_8_0
@@ -1219,6 +1233,7 @@ const (
 	kernelExpertDownF8blockWide_0
 	kernelExpertDownF8blockWide_1
 	kernelExpertDownF8blockTeam_4
+	kernelExpertDownF8blockTeam_4Of_9
 	kernelExpertDownF8blockOne
 	kernelExpertDownF8blockOneOf_12
 	kernelExpertDownF8blockTiles_0
@@ -1235,6 +1250,8 @@ const (
 	kernelExpertDownNvfp4Wide_64_0
 	kernelExpertDownNvfp4Wide_64_1
 	kernelExpertDownNvfp4Spread_4
+	kernelExpertDownNvfp4Spread_4Of_9
+	kernelExpertDownNvfp4Spread_4Of_9Wide
 	kernelExpertDownNvfp4One
 	kernelExpertDownNvfp4OneOf_12
 	kernelExpertDownNvfp4Few_4
@@ -1262,6 +1279,7 @@ const (
 	kernelExpertDownBf16Tiles_16Add_1
 	kernelExpertDownBf16OneAdd
 	kernelExpertDownBf16Few_4Add
+	kernelExpertDownBf16Few_4Of_9Add
 	kernelExpertDownBf16TilesAdd_0
 	kernelExpertDownBf16TilesAdd_1
 	kernelExpertDownQ8_0Tiles_16Add_0
@@ -1286,12 +1304,14 @@ const (
 	kernelExpertDownF8Tiles_16Add_1
 	kernelExpertDownF8OneAdd
 	kernelExpertDownF8Few_4Add
+	kernelExpertDownF8Few_4Of_9Add
 	kernelExpertDownF8TilesAdd_0
 	kernelExpertDownF8TilesAdd_1
 	kernelExpertDownF8blockHeldAdd
 	kernelExpertDownF8blockTiles_16Add_0
 	kernelExpertDownF8blockTiles_16Add_1
 	kernelExpertDownF8blockTeam_4Add
+	kernelExpertDownF8blockTeam_4Of_9Add
 	kernelExpertDownF8blockOneAdd
 	kernelExpertDownF8blockOneOf_12Add
 	kernelExpertDownF8blockTilesAdd_0
@@ -1300,6 +1320,8 @@ const (
 	kernelExpertDownNvfp4Tiles_16Add_0
 	kernelExpertDownNvfp4Tiles_16Add_1
 	kernelExpertDownNvfp4Spread_4Add
+	kernelExpertDownNvfp4Spread_4Of_9Add
+	kernelExpertDownNvfp4Spread_4Of_9WideAdd
 	kernelExpertDownNvfp4OneAdd
 	kernelExpertDownNvfp4OneOf_12Add
 	kernelExpertDownNvfp4Few_4Add
@@ -1397,6 +1419,7 @@ const (
 	kernelExpertUpF8blockFew_1
 	kernelExpertUpF8blockFew_1Wide
 	kernelExpertUpF8blockFew_4
+	kernelExpertUpF8blockFew_4Of_9
 	kernelExpertUpF8blockTilesMany
 	kernelExpertUpF8blockTiles
 	kernelExpertUpF8block_8
@@ -1406,6 +1429,7 @@ const (
 	kernelExpertUpNvfp4Wide_128
 	kernelExpertUpNvfp4Wide_64
 	kernelExpertUpNvfp4Spread_4
+	kernelExpertUpNvfp4Spread_4Of_9
 	kernelExpertUpNvfp4Few_1
 	kernelExpertUpNvfp4Few_1Wide
 	kernelExpertUpNvfp4Tiles
@@ -2335,6 +2359,8 @@ func (s *Set) ExpertDown(q op.Stream, a op.ExpertDown) {
 			s.launchExpertDownBf16One(q, a)
 		case a.Rows <= 4 && int64(a.Rows)*int64(a.TopK) <= 32 && int64(a.W.Cols)%8 == 0 && int64(a.Rows)*int64(a.TopK)*((int64(a.W.Cols)+63)/64*128+16) <= 49664:
 			s.launchExpertDownBf16Few_4(q, a)
+		case a.Rows <= 4 && int64(a.Rows)*int64(a.TopK) <= 36 && int64(a.W.Cols)%8 == 0 && int64(a.Rows)*int64(a.TopK)*((int64(a.W.Cols)+63)/64*128+16) <= 37440:
+			s.launchExpertDownBf16Few_4Of_9(q, a)
 		case int64(a.W.Cols)%8 == 0 && a.W.Count <= 1024 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && (s.has.exact || int64(a.Rows)*int64(a.TopK) < 6*int64(a.W.Count)) && 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792:
 			s.launchExpertDownBf16Tiles(q, a)
 		case int64(a.Rows)*int64(a.TopK) <= 4*int64(a.W.Count) && min(int64(a.Rows)*int64(a.TopK), 4096)*4+min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/8)*12+128 <= 77568:
@@ -2411,6 +2437,8 @@ func (s *Set) ExpertDown(q op.Stream, a op.ExpertDown) {
 			s.launchExpertDownF8One(q, a)
 		case a.Rows <= 4 && int64(a.Rows)*int64(a.TopK) <= 32 && int64(a.W.Cols)%8 == 0 && int64(a.Rows)*int64(a.TopK)*((int64(a.W.Cols)+63)/64*128+16) <= 49664:
 			s.launchExpertDownF8Few_4(q, a)
+		case a.Rows <= 4 && int64(a.Rows)*int64(a.TopK) <= 36 && int64(a.W.Cols)%8 == 0 && int64(a.Rows)*int64(a.TopK)*((int64(a.W.Cols)+63)/64*128+16) <= 37440:
+			s.launchExpertDownF8Few_4Of_9(q, a)
 		case int64(a.W.Cols)%8 == 0 && a.W.Count <= 1024 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792:
 			s.launchExpertDownF8Tiles(q, a)
 		case int64(a.Rows)*int64(a.TopK) <= 4*int64(a.W.Count) && min(int64(a.Rows)*int64(a.TopK), 4096)*4+min(int64(a.Rows)*int64(a.TopK), int64(a.W.Count)+int64(a.Rows)*int64(a.TopK)/8)*12+128 <= 9984:
@@ -2432,6 +2460,8 @@ func (s *Set) ExpertDown(q op.Stream, a op.ExpertDown) {
 			s.launchExpertDownF8blockWide(q, a)
 		case a.Rows > 1 && a.Rows <= 4 && a.TopK <= 8 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 3072 && int64(a.Rows)*int64(a.TopK)*((int64(a.W.Cols)+63)/64*128+16) <= 49664:
 			s.launchExpertDownF8blockTeam_4(q, a)
+		case a.Rows > 1 && a.Rows <= 4 && a.TopK <= 9 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 640 && int64(a.Rows)*int64(a.TopK)*((int64(a.W.Cols)+63)/64*128+16) <= 37440:
+			s.launchExpertDownF8blockTeam_4Of_9(q, a)
 		case a.Rows == 1 && a.TopK <= 8 && int64(a.W.Cols)%8 == 0 && int64(a.TopK)*((int64(a.W.Cols)+63)/64*128) <= 12288:
 			s.launchExpertDownF8blockOne(q, a)
 		case a.Rows == 1 && a.TopK <= 12 && int64(a.W.Cols)%8 == 0 && int64(a.TopK)*((int64(a.W.Cols)+63)/64*128) <= 24576:
@@ -2455,6 +2485,10 @@ func (s *Set) ExpertDown(q op.Stream, a op.ExpertDown) {
 			s.launchExpertDownNvfp4Wide_64(q, a)
 		case !s.has.exact && a.Rows > 1 && a.Rows <= 4 && a.TopK <= 8 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 3072 && int64(a.Rows)*int64(a.TopK)*((int64(a.W.Cols)+63)/64*128+16) <= 49664:
 			s.launchExpertDownNvfp4Spread_4(q, a)
+		case !s.has.exact && a.Rows > 1 && a.Rows <= 4 && a.TopK <= 9 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 640 && int64(a.Rows)*int64(a.TopK)*((int64(a.W.Cols)+63)/64*128+16) <= 37440:
+			s.launchExpertDownNvfp4Spread_4Of_9(q, a)
+		case !s.has.exact && a.Rows > 1 && a.Rows <= 4 && a.TopK <= 9 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 1024 && int64(a.Rows)*int64(a.TopK)*((int64(a.W.Cols)+63)/64*128+16) <= 74304:
+			s.launchExpertDownNvfp4Spread_4Of_9Wide(q, a)
 		case a.Rows == 1 && a.TopK <= 8 && int64(a.W.Cols)%8 == 0 && int64(a.TopK)*((int64(a.W.Cols)+63)/64*128) <= 12288:
 			s.launchExpertDownNvfp4One(q, a)
 		case a.Rows == 1 && a.TopK <= 12 && int64(a.W.Cols)%8 == 0 && int64(a.TopK)*((int64(a.W.Cols)+63)/64*128) <= 24576:
@@ -2510,6 +2544,8 @@ func (s *Set) ExpertDownAdd(q op.Stream, a op.ExpertDownAdd) bool {
 			s.launchExpertDownBf16OneAdd(q, a)
 		case a.Rows <= 4 && int64(a.Rows)*int64(a.TopK) <= 32 && int64(a.W.Cols)%8 == 0 && int64(a.Rows)*int64(a.TopK)*((int64(a.W.Cols)+63)/64*128+16) <= 49664:
 			s.launchExpertDownBf16Few_4Add(q, a)
+		case a.Rows <= 4 && int64(a.Rows)*int64(a.TopK) <= 36 && int64(a.W.Cols)%8 == 0 && int64(a.Rows)*int64(a.TopK)*((int64(a.W.Cols)+63)/64*128+16) <= 37440:
+			s.launchExpertDownBf16Few_4Of_9Add(q, a)
 		case int64(a.W.Cols)%8 == 0 && a.W.Count <= 1024 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && (s.has.exact || int64(a.Rows)*int64(a.TopK) < 6*int64(a.W.Count)) && 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792:
 			s.launchExpertDownBf16TilesAdd(q, a)
 		default:
@@ -2562,6 +2598,8 @@ func (s *Set) ExpertDownAdd(q op.Stream, a op.ExpertDownAdd) bool {
 			s.launchExpertDownF8OneAdd(q, a)
 		case a.Rows <= 4 && int64(a.Rows)*int64(a.TopK) <= 32 && int64(a.W.Cols)%8 == 0 && int64(a.Rows)*int64(a.TopK)*((int64(a.W.Cols)+63)/64*128+16) <= 49664:
 			s.launchExpertDownF8Few_4Add(q, a)
+		case a.Rows <= 4 && int64(a.Rows)*int64(a.TopK) <= 36 && int64(a.W.Cols)%8 == 0 && int64(a.Rows)*int64(a.TopK)*((int64(a.W.Cols)+63)/64*128+16) <= 37440:
+			s.launchExpertDownF8Few_4Of_9Add(q, a)
 		case int64(a.W.Cols)%8 == 0 && a.W.Count <= 1024 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792:
 			s.launchExpertDownF8TilesAdd(q, a)
 		default:
@@ -2575,6 +2613,8 @@ func (s *Set) ExpertDownAdd(q op.Stream, a op.ExpertDownAdd) bool {
 			s.launchExpertDownF8blockTiles_16Add(q, a)
 		case a.Rows > 1 && a.Rows <= 4 && a.TopK <= 8 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 3072 && int64(a.Rows)*int64(a.TopK)*((int64(a.W.Cols)+63)/64*128+16) <= 49664:
 			s.launchExpertDownF8blockTeam_4Add(q, a)
+		case a.Rows > 1 && a.Rows <= 4 && a.TopK <= 9 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 640 && int64(a.Rows)*int64(a.TopK)*((int64(a.W.Cols)+63)/64*128+16) <= 37440:
+			s.launchExpertDownF8blockTeam_4Of_9Add(q, a)
 		case a.Rows == 1 && a.TopK <= 8 && int64(a.W.Cols)%8 == 0 && int64(a.TopK)*((int64(a.W.Cols)+63)/64*128) <= 12288:
 			s.launchExpertDownF8blockOneAdd(q, a)
 		case a.Rows == 1 && a.TopK <= 12 && int64(a.W.Cols)%8 == 0 && int64(a.TopK)*((int64(a.W.Cols)+63)/64*128) <= 24576:
@@ -2592,6 +2632,10 @@ func (s *Set) ExpertDownAdd(q op.Stream, a op.ExpertDownAdd) bool {
 			s.launchExpertDownNvfp4Tiles_16Add(q, a)
 		case !s.has.exact && a.Rows > 1 && a.Rows <= 4 && a.TopK <= 8 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 3072 && int64(a.Rows)*int64(a.TopK)*((int64(a.W.Cols)+63)/64*128+16) <= 49664:
 			s.launchExpertDownNvfp4Spread_4Add(q, a)
+		case !s.has.exact && a.Rows > 1 && a.Rows <= 4 && a.TopK <= 9 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 640 && int64(a.Rows)*int64(a.TopK)*((int64(a.W.Cols)+63)/64*128+16) <= 37440:
+			s.launchExpertDownNvfp4Spread_4Of_9Add(q, a)
+		case !s.has.exact && a.Rows > 1 && a.Rows <= 4 && a.TopK <= 9 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 1024 && int64(a.Rows)*int64(a.TopK)*((int64(a.W.Cols)+63)/64*128+16) <= 74304:
+			s.launchExpertDownNvfp4Spread_4Of_9WideAdd(q, a)
 		case a.Rows == 1 && a.TopK <= 8 && int64(a.W.Cols)%8 == 0 && int64(a.TopK)*((int64(a.W.Cols)+63)/64*128) <= 12288:
 			s.launchExpertDownNvfp4OneAdd(q, a)
 		case a.Rows == 1 && a.TopK <= 12 && int64(a.W.Cols)%8 == 0 && int64(a.TopK)*((int64(a.W.Cols)+63)/64*128) <= 24576:
@@ -2842,6 +2886,8 @@ func (s *Set) ExpertUp(q op.Stream, a op.ExpertUp) {
 			s.launchExpertUpF8blockFew_1Wide(q, a)
 		case a.Rows <= 4 && int64(a.Rows)*int64(a.TopK) <= 32 && int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 2048:
 			s.launchExpertUpF8blockFew_4(q, a)
+		case a.Rows <= 4 && int64(a.Rows)*int64(a.TopK) <= 36 && int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 2048:
+			s.launchExpertUpF8blockFew_4Of_9(q, a)
 		case int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Count <= 1024 && int64(a.Rows)*int64(a.TopK) > 256 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792:
 			s.launchExpertUpF8blockTilesMany(q, a)
 		case int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Count <= 1024 && int64(a.Rows)*int64(a.TopK) <= min(8*int64(a.W.Count), 1024) && 8*((int64(a.W.Cols)+63)/64*128+16) <= 65792:
@@ -2863,6 +2909,8 @@ func (s *Set) ExpertUp(q op.Stream, a op.ExpertUp) {
 			s.launchExpertUpNvfp4Wide_64(q, a)
 		case !s.has.exact && a.Rows > 1 && a.Rows <= 4 && int64(a.Rows)*int64(a.TopK) <= 32 && int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 2048:
 			s.launchExpertUpNvfp4Spread_4(q, a)
+		case !s.has.exact && a.Rows > 1 && a.Rows <= 4 && int64(a.Rows)*int64(a.TopK) <= 36 && int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 3072:
+			s.launchExpertUpNvfp4Spread_4Of_9(q, a)
 		case a.Rows <= 1 && a.TopK <= 12 && int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 2048:
 			s.launchExpertUpNvfp4Few_1(q, a)
 		case a.Rows <= 1 && a.TopK <= 12 && int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 4096:
@@ -5167,6 +5215,14 @@ func (s *Set) launchExpertDownBf16Few_4(q op.Stream, a op.ExpertDown) {
 	}
 }
 
+// launchExpertDownBf16Few_4Of_9: kernels/h200/base/bf16/experts_few.toml, order few.
+func (s *Set) launchExpertDownBf16Few_4Of_9(q op.Stream, a op.ExpertDown) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.ExpertDown)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[kernelExpertDownBf16Few_4Of_9], g)
+	}
+}
+
 // launchExpertDownBf16Tiles: kernels/h200/base/bf16/experts_few.toml, order few.
 func (s *Set) launchExpertDownBf16Tiles(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
@@ -5511,6 +5567,14 @@ func (s *Set) launchExpertDownF8Few_4(q op.Stream, a op.ExpertDown) {
 	}
 }
 
+// launchExpertDownF8Few_4Of_9: kernels/h200/base/f8/experts_few.toml, order few.
+func (s *Set) launchExpertDownF8Few_4Of_9(q op.Stream, a op.ExpertDown) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.ExpertDown)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[kernelExpertDownF8Few_4Of_9], g)
+	}
+}
+
 // launchExpertDownF8Tiles: kernels/h200/base/f8/experts_few.toml, order few.
 func (s *Set) launchExpertDownF8Tiles(q op.Stream, a op.ExpertDown) {
 	b := argumentsExpertDown{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
@@ -5618,6 +5682,14 @@ func (s *Set) launchExpertDownF8blockTeam_4(q op.Stream, a op.ExpertDown) {
 	}
 }
 
+// launchExpertDownF8blockTeam_4Of_9: kernels/h200/base/f8block/experts_few.toml, order few.
+func (s *Set) launchExpertDownF8blockTeam_4Of_9(q op.Stream, a op.ExpertDown) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.ExpertDown)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[kernelExpertDownF8blockTeam_4Of_9], g)
+	}
+}
+
 // launchExpertDownF8blockOne: kernels/h200/base/f8block/experts_few.toml, order few.
 func (s *Set) launchExpertDownF8blockOne(q op.Stream, a op.ExpertDown) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
@@ -5717,6 +5789,22 @@ func (s *Set) launchExpertDownNvfp4Spread_4(q op.Stream, a op.ExpertDown) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertDown)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[kernelExpertDownNvfp4Spread_4], g)
+	}
+}
+
+// launchExpertDownNvfp4Spread_4Of_9: kernels/h200/base/nvfp4/experts_few.toml, order spread.
+func (s *Set) launchExpertDownNvfp4Spread_4Of_9(q op.Stream, a op.ExpertDown) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.ExpertDown)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[kernelExpertDownNvfp4Spread_4Of_9], g)
+	}
+}
+
+// launchExpertDownNvfp4Spread_4Of_9Wide: kernels/h200/base/nvfp4/experts_few.toml, order spread.
+func (s *Set) launchExpertDownNvfp4Spread_4Of_9Wide(q op.Stream, a op.ExpertDown) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.ExpertDown)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[kernelExpertDownNvfp4Spread_4Of_9Wide], g)
 	}
 }
 
@@ -5890,6 +5978,14 @@ func (s *Set) launchExpertDownBf16Few_4Add(q op.Stream, a op.ExpertDownAdd) {
 	}
 }
 
+// launchExpertDownBf16Few_4Of_9Add: kernels/h200/base/bf16/experts_few.toml, order few.
+func (s *Set) launchExpertDownBf16Few_4Of_9Add(q op.Stream, a op.ExpertDownAdd) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.ExpertDownAdd)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[kernelExpertDownBf16Few_4Of_9Add], g)
+	}
+}
+
 // launchExpertDownBf16TilesAdd: kernels/h200/base/bf16/experts_few.toml, order few.
 func (s *Set) launchExpertDownBf16TilesAdd(q op.Stream, a op.ExpertDownAdd) {
 	b := argumentsExpertDownAdd{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
@@ -6042,6 +6138,14 @@ func (s *Set) launchExpertDownF8Few_4Add(q op.Stream, a op.ExpertDownAdd) {
 	}
 }
 
+// launchExpertDownF8Few_4Of_9Add: kernels/h200/base/f8/experts_few.toml, order few.
+func (s *Set) launchExpertDownF8Few_4Of_9Add(q op.Stream, a op.ExpertDownAdd) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.ExpertDownAdd)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[kernelExpertDownF8Few_4Of_9Add], g)
+	}
+}
+
 // launchExpertDownF8TilesAdd: kernels/h200/base/f8/experts_few.toml, order few.
 func (s *Set) launchExpertDownF8TilesAdd(q op.Stream, a op.ExpertDownAdd) {
 	b := argumentsExpertDownAdd{a, q.Scratch(int64(a.Rows) * int64(a.TopK) * int64(a.W.Rows) * 4)}
@@ -6077,6 +6181,14 @@ func (s *Set) launchExpertDownF8blockTeam_4Add(q op.Stream, a op.ExpertDownAdd) 
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertDownAdd)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[kernelExpertDownF8blockTeam_4Add], g)
+	}
+}
+
+// launchExpertDownF8blockTeam_4Of_9Add: kernels/h200/base/f8block/experts_few.toml, order few.
+func (s *Set) launchExpertDownF8blockTeam_4Of_9Add(q op.Stream, a op.ExpertDownAdd) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.ExpertDownAdd)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[kernelExpertDownF8blockTeam_4Of_9Add], g)
 	}
 }
 
@@ -6131,6 +6243,22 @@ func (s *Set) launchExpertDownNvfp4Spread_4Add(q op.Stream, a op.ExpertDownAdd) 
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.ExpertDownAdd)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[kernelExpertDownNvfp4Spread_4Add], g)
+	}
+}
+
+// launchExpertDownNvfp4Spread_4Of_9Add: kernels/h200/base/nvfp4/experts_few.toml, order spread.
+func (s *Set) launchExpertDownNvfp4Spread_4Of_9Add(q op.Stream, a op.ExpertDownAdd) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.ExpertDownAdd)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[kernelExpertDownNvfp4Spread_4Of_9Add], g)
+	}
+}
+
+// launchExpertDownNvfp4Spread_4Of_9WideAdd: kernels/h200/base/nvfp4/experts_few.toml, order spread.
+func (s *Set) launchExpertDownNvfp4Spread_4Of_9WideAdd(q op.Stream, a op.ExpertDownAdd) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.ExpertDownAdd)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[kernelExpertDownNvfp4Spread_4Of_9WideAdd], g)
 	}
 }
 
@@ -6731,6 +6859,12 @@ func (s *Set) launchExpertUpF8blockFew_4(q op.Stream, a op.ExpertUp) {
 	q.Launch(s.kernels[kernelExpertUpF8blockFew_4], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
+// launchExpertUpF8blockFew_4Of_9: kernels/h200/base/f8block/experts_few.toml, order few.
+func (s *Set) launchExpertUpF8blockFew_4Of_9(q op.Stream, a op.ExpertUp) {
+	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
+	q.Launch(s.kernels[kernelExpertUpF8blockFew_4Of_9], op.Grid{X: 132, Y: 1, Z: 1})
+}
+
 // launchExpertUpF8blockTilesMany: kernels/h200/base/f8block/experts_few.toml, order few.
 func (s *Set) launchExpertUpF8blockTilesMany(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
@@ -6787,6 +6921,12 @@ func (s *Set) launchExpertUpNvfp4Wide_64(q op.Stream, a op.ExpertUp) {
 func (s *Set) launchExpertUpNvfp4Spread_4(q op.Stream, a op.ExpertUp) {
 	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
 	q.Launch(s.kernels[kernelExpertUpNvfp4Spread_4], op.Grid{X: 132, Y: 1, Z: 1})
+}
+
+// launchExpertUpNvfp4Spread_4Of_9: kernels/h200/base/nvfp4/experts_few.toml, order spread.
+func (s *Set) launchExpertUpNvfp4Spread_4Of_9(q op.Stream, a op.ExpertUp) {
+	*(*op.ExpertUp)(q.Args(unsafe.Sizeof(a))) = a
+	q.Launch(s.kernels[kernelExpertUpNvfp4Spread_4Of_9], op.Grid{X: 132, Y: 1, Z: 1})
 }
 
 // launchExpertUpNvfp4Few_1: kernels/h200/base/nvfp4/experts_few.toml, order few.

@@ -9,7 +9,7 @@ struct arguments {
 struct atlas_expert_down_f8block_team_4_constants {
     static constexpr atlas_Scheme kScheme = ATLAS_SCHEME_F8BLOCK;
     static constexpr bool kSpreads = false;
-    static constexpr int kAhead = 4, kPool = 49664, kRing = 147456, kRows = 4, kUnits = 3, kCluster = 1, kShared = 205312, kThreads = 576;
+    static constexpr int kAhead = 4, kPool = 49664, kRing = 147456, kRows = 4, kTop = 8, kUnits = 3, kCluster = 1, kShared = 205312, kThreads = 576;
 };
 
 extern "C" __global__ void __launch_bounds__(576, 1) atlas_expert_down_f8block_team_4(const __grid_constant__ arguments a) {

@@ -9,7 +9,7 @@ struct arguments {
 struct atlas_expert_down_nvfp4_spread_4_add_constants {
     static constexpr atlas_Scheme kScheme = ATLAS_SCHEME_NVFP4;
     static constexpr bool kSpreads = true;
-    static constexpr int kAhead = 6, kPool = 49664, kRing = 138240, kRows = 4, kUnits = 3, kCluster = 1, kShared = 195968, kThreads = 576;
+    static constexpr int kAhead = 6, kPool = 49664, kRing = 138240, kRows = 4, kTop = 8, kUnits = 3, kCluster = 1, kShared = 195968, kThreads = 576;
 };
 
 extern "C" __global__ void __launch_bounds__(576, 1) atlas_expert_down_nvfp4_spread_4_add(const __grid_constant__ arguments a) {

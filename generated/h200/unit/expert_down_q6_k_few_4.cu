@@ -8,7 +8,7 @@ struct arguments {
 
 struct atlas_expert_down_q6_k_few_4_constants {
     static constexpr atlas_Scheme kScheme = ATLAS_SCHEME_Q6_K;
-    static constexpr int kPool = 49664, kRows = 4, kStages = 4, kUnits = 3, kCluster = 1, kShared = 227200, kThreads = 512;
+    static constexpr int kPool = 49664, kRows = 4, kStages = 4, kTop = 8, kUnits = 3, kCluster = 1, kShared = 227200, kThreads = 512;
 };
 
 extern "C" __global__ void __launch_bounds__(512, 1) atlas_expert_down_q6_k_few_4(const __grid_constant__ arguments a) {

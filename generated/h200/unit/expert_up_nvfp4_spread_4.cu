@@ -8,7 +8,7 @@ struct arguments {
 
 struct atlas_expert_up_nvfp4_spread_4_constants {
     static constexpr atlas_Scheme kScheme = ATLAS_SCHEME_NVFP4;
-    static constexpr int kPool = 16448, kRows = 4, kStages = 4, kTeams = 2, kUnits = 2, kCluster = 1, kShared = 174976, kThreads = 576;
+    static constexpr int kPool = 16448, kRows = 4, kStages = 4, kTeams = 2, kTop = 8, kUnits = 2, kCluster = 1, kShared = 174976, kThreads = 576;
 };
 
 extern "C" __global__ void __launch_bounds__(576, 1) atlas_expert_up_nvfp4_spread_4(const __grid_constant__ arguments a) {

@@ -1,6 +1,6 @@
-// ExpertDown and ExpertDownAdd for at most kRows rows, four at most, and 8·kRows picks, any scheme but bf16. The copying warp asks for weights as soon as
-// the block is there, kAhead tiles at a time: rows that are read meanwhile wait behind what is on its way. kSpreads: nvfp4 by spread.cuh,
-// with bits of its own; otherwise the bits of a pick are those of expert_tiles.cuh.
+// ExpertDown and ExpertDownAdd for at most kRows rows, four at most, of at most kTop picks each, any scheme but bf16. The copying warp
+// asks for weights as soon as the block is there, kAhead tiles at a time: rows that are read meanwhile wait behind what is on its way.
+// kSpreads: nvfp4 by spread.cuh, with bits of its own; otherwise the bits of a pick are those of expert_tiles.cuh.
 //
 // Any grid along x; 576 threads. W.Cols%8 == 0, the picks' rows of 128·⌈Cols/64⌉+16 bytes fit kPool, and one strip fits kRing. Dynamic
 // shared memory: the shape's kShared.
@@ -11,18 +11,18 @@
 
 namespace atlas {
 
-template <atlas_Scheme kScheme, int kRows, int kUnits, int kRing, int kAhead, int kPool, bool kSpreads = false>
+template <atlas_Scheme kScheme, int kRows, int kTop, int kUnits, int kRing, int kAhead, int kPool, bool kSpreads = false>
 struct expert_down_team_shape {
-    static constexpr int kWarps = 16, kThreads = kWarps * 32 + 64, kPicks = 8 * kRows, kWidth = kSpreads ? 2 : kRows, kMostSlots = 32;
+    static constexpr int kWarps = 16, kThreads = kWarps * 32 + 64, kPicks = kTop * kRows, kWidth = kSpreads ? 2 : kRows, kMostSlots = 32;
+    static constexpr int kEach = pick_list<kPicks, kWidth>::kEach, kProducts = kPicks * 16;  // picks of a lane; products of a half
     struct table {
         pick_list<kPicks, kWidth> list;
-        int experts[32], flip;  // flip: the phase that slots begin with
-        float weights[32];
+        int experts[kEach * 32], flip;  // flip: the phase that slots begin with
+        float weights[kEach * 32];
     };
-    static constexpr int kProducts = kPicks * 16;  // of a half
     static constexpr int kZerosAt = kRing, kRowsAt = kZerosAt + (kSpreads ? kUnits * 128 : 0), kProductsAt = kRowsAt + kPool, kTableAt = kProductsAt + 3 * kProducts * 4;
     static constexpr int kBarriersAt = kTableAt + int(sizeof(table) + 15) / 16 * 16, kShared = (kBarriersAt + kMostSlots * 16 + 8 + 127) / 128 * 128;
-    static_assert(kRows <= 4 && kRing % 1024 == 0, "a thread per product");
+    static_assert(kRows <= 4 && kProducts >= kWarps * 32 && kProducts <= 2 * kWarps * 32 && kRing % 1024 == 0, "one or two products of a thread");
     // Barriers: a first list of picks is there, and rows are; another list is; products are.
     enum { kListed = 1, kReady, kListedAgain, kMade };
 };
@@ -33,12 +33,13 @@ struct expert_down_team_shape {
 template <class P, typename Args>
 __device__ void expert_down_team(const Args &a) {
     using namespace atlas;
-    using shape = expert_down_team_shape<P::kScheme, P::kRows, P::kUnits, P::kRing, P::kAhead, P::kPool, P::kSpreads>;
+    using shape = expert_down_team_shape<P::kScheme, P::kRows, P::kTop, P::kUnits, P::kRing, P::kAhead, P::kPool, P::kSpreads>;
     static_assert(launched<P, shape::kThreads, shape::kShared>::kFits);
     using unit_t = unit<P::kScheme>;
     using product_t = few_product<P::kScheme, 1, P::kSpreads>;
-    constexpr int kThreads = shape::kWarps * 32, kStep = shape::kWarps / 2, kUnit = unit_t::kBytes;
+    constexpr int kThreads = shape::kWarps * 32, kStep = shape::kWarps / 2, kUnit = unit_t::kBytes, kEach = shape::kEach;
     constexpr bool kBlocks = P::kScheme == ATLAS_SCHEME_F8BLOCK;  // scales are wanted early
+    constexpr bool kMore = shape::kProducts > kThreads;
     static_assert(unit_t::kPitch == kUnit, "a strip is one piece");
     constexpr int kCheckers = 64 + (kBlocks ? kThreads : 0);
     const atlas_Weight &w = a.W;
@@ -48,25 +49,39 @@ __device__ void expert_down_team(const Args &a) {
     const uint32_t checked_at = empty_at + shape::kMostSlots * 8;  // whether the first list was right
     typename shape::table &table = *reinterpret_cast<typename shape::table *>(strip_shared + shape::kTableAt);
     // Past the first cache, which may hold what was there before.
-    const auto read = [&]() {
-        const int id = lane() < total ? __ldcg(a.IDs + lane()) : -1;
-        return id < w.Count ? id : -1;
+    const auto read = [&](int (&expert)[kEach]) {
+#pragma unroll
+        for (int i = 0; i < kEach; i++) {
+            const int pick = i * 32 + lane(), id = pick < total ? __ldcg(a.IDs + pick) : -1;
+            expert[i] = id < w.Count ? id : -1;
+        }
     };
     release_next();
     if (warp() == shape::kWarps + 1) {  // finds out whether picks that were read too early are the right ones: mostly the router had ended long before
         wait_for_previous();
-        const int now = read();
-        const float weight = lane() < total ? __ldcg(a.Weights + lane()) : 0.0f;
+        int now[kEach];
+        float weight[kEach];
+        read(now);
+#pragma unroll
+        for (int i = 0; i < kEach; i++) weight[i] = i * 32 + lane() < total ? __ldcg(a.Weights + i * 32 + lane()) : 0.0f;
         sync_named<kCheckers>(shape::kListed);
-        const bool news = __any_sync(kAllLanes, now != table.experts[lane()]);
-        table.weights[lane()] = weight, table.experts[lane()] = now;
+        bool news = false;
+#pragma unroll
+        for (int i = 0; i < kEach; i++) {
+            news |= now[i] != table.experts[i * 32 + lane()];
+            table.weights[i * 32 + lane()] = weight[i], table.experts[i * 32 + lane()] = now[i];
+        }
+        news = __any_sync(kAllLanes, news);
         if (lane() == 0) table.flip = news;
         __syncwarp();
         arrive(checked_at);
         return;
     }
     if (warp() == shape::kWarps) {  // copies
-        const int expert = read();
+        int experts[kEach], lines[kEach];
+        read(experts);
+#pragma unroll
+        for (int i = 0; i < kEach; i++) lines[i] = (i * 32 + lane()) * pitch;
         init_barrier(full_at + lane() * 8, 1), init_barrier(empty_at + lane() * 8, 64);
         if (lane() == 0) init_barrier(checked_at, kCheckers - 32);
         fence_barriers();
@@ -78,12 +93,14 @@ __device__ void expert_down_team(const Args &a) {
         };
         int strip = blockIdx.x;
         // The first tiles, one in each slot; returns how many.
-        const auto begin = [&](int expert, int phase) {
-            table.list.make(expert, lane(), lane() * pitch);
+        const auto begin = [&](int phase) {
+            table.list.make(experts, lines);
             __syncwarp();
             const int count = strip < strips ? min(slots, table.list.count) : 0, first = min(P::kAhead, count);
             if (lane() < first) copy(lane(), strip, lane());
-            if (phase == 0) table.experts[lane()] = expert;
+            if (phase == 0)
+#pragma unroll
+                for (int i = 0; i < kEach; i++) table.experts[i * 32 + lane()] = experts[i];
             __syncwarp();
             if (phase == 0)
                 arrive_named<kCheckers>(shape::kListed), arrive_named<kThreads + 32>(shape::kReady);
@@ -96,13 +113,15 @@ __device__ void expert_down_team(const Args &a) {
             }
             return count;
         };
-        int first = begin(expert, 0);
+        int first = begin(0);
         wait_barrier(checked_at, 0);
         if (table.flip) {  // what was copied is thrown away
             if (lane() >= first) arrive(full_at + lane() * 8);
             wait_barrier(full_at + lane() * 8, 0);
             __syncwarp();
-            first = begin(table.experts[lane()], 1);
+#pragma unroll
+            for (int i = 0; i < kEach; i++) experts[i] = table.experts[i * 32 + lane()];
+            first = begin(1);
         }
         const int count = table.list.count;
         if (count == 0) return;
@@ -137,12 +156,20 @@ __device__ void expert_down_team(const Args &a) {
         arrive(checked_at);
     }
     wait_for_previous();
-    keep_lines<(shape::kPicks + 15) / 16, 3, 32, product_t::kLifts>(rows_at, pitch, a.In, warp(), shape::kWarps, total, w.Cols, lane(), turn);
+    constexpr int kLines = (shape::kPicks + shape::kWarps - 1) / shape::kWarps;
+    keep_lines<kLines, 6 / kLines, 32, product_t::kLifts>(rows_at, pitch, a.In, warp(), shape::kWarps, total, w.Cols, lane(), turn);
     sync_named<kThreads + 32>(shape::kReady);
     wait_barrier(checked_at, 0);
     if (table.flip) sync_named<kThreads + 32>(shape::kListedAgain);
-    // A thread knows the scale of one product of a pick and an output, and some finish an output of a row.
-    const int pick = threadIdx.x / 16, n = threadIdx.x % 16, expert = pick < total ? table.experts[pick] : -1, count = table.list.count;
+    // A thread knows the scale of one product of a pick and an output, and some finish an output of a row. Scales of further products come to
+    // shared memory: they would take registers of all threads.
+    const int row = threadIdx.x / 16, n = threadIdx.x % 16, expert = row < total ? table.experts[row] : -1, count = table.list.count;
+    const auto copy_scale = [&](int strip) {
+        const int at = kThreads + threadIdx.x, of = at / 16 < total ? table.experts[at / 16] : -1, out = strip * 16 + n;
+        if (of < 0 || out >= w.Rows) return;
+        if (w.Scale) copy_async4(shared_address(factors + at), w.Scale + size_t(of) * w.Rows + out, true);
+        else factors[at] = 1.0f;
+    };
     int slot = 0, phase = table.flip, tile = 0;
     if (phase) load_scales(blockIdx.x, left);
     const auto skip = [&](int tiles) {
@@ -152,8 +179,9 @@ __device__ void expert_down_team(const Args &a) {
     };
     for (int strip = blockIdx.x; strip < strips; strip += gridDim.x) {
         const float scale = expert >= 0 && strip * 16 + n < w.Rows ? row_scale(w, expert, strip * 16 + n) : 0.0f;
-        atlas_act *const out = a.Out + size_t(pick) * w.Rows + strip * 16 + n;  // pick is a row here
-        const bool mine = pick < a.Rows && strip * 16 + n < w.Rows;
+        if constexpr (kMore) copy_scale(strip);
+        atlas_act *const out = a.Out + size_t(row) * w.Rows + strip * 16 + n;
+        const bool mine = row < a.Rows && strip * 16 + n < w.Rows;
         const atlas_act there = kAddsTo<Args> && mine ? *out : atlas_act{};
         skip(left);
 #pragma unroll 1
@@ -193,12 +221,13 @@ __device__ void expert_down_team(const Args &a) {
         }
         skip(count - tile), tile = 0;
         factors[threadIdx.x] = scale;
+        if constexpr (kMore) commit_copies(), wait_copies<0>();
         sync_named<kThreads>(shape::kMade);
         if (mine) {
             float sum = 0;
 #pragma unroll
-            for (int k = 0; k < 8; k++) {
-                const int p = min(pick * a.TopK + k, shape::kPicks - 1), at = p * 16 + n;
+            for (int k = 0; k < P::kTop; k++) {
+                const int p = min(row * a.TopK + k, shape::kPicks - 1), at = p * 16 + n;
                 const float product = (products[at] + products[shape::kProducts + at]) * product_t::kFactor * factors[at], more = fmaf(table.weights[p], product, sum);
                 sum = k < a.TopK && table.experts[p] >= 0 ? more : sum;
             }

@@ -1,4 +1,4 @@
-// ExpertDown and ExpertDownAdd for at most kRows rows and 8·kRows picks, any scheme. An expert has one pick of a row at most, so its picks are one
+// ExpertDown and ExpertDownAdd for at most kRows rows and kTop·kRows picks, any scheme. An expert has one pick of a row at most, so its picks are one
 // tile. Where picks lie is read by one warp of a block: hundreds that read the same words wait for one another. The bits of a pick
 // are those of expert_tiles.cuh.
 //
@@ -17,9 +17,10 @@ struct picked {
 
 // What a block knows of all picks, in shared memory. One warp reads it, in front of a barrier; past the first cache, which may
 // hold what was there before.
-template <int kRows, int kMost = 8 * kRows>
+template <int kRows, int kMost>
 struct picked_table {
-    static_assert(kMost <= 32, "a lane per pick");
+    static_assert(kMost <= 64, "two picks of a lane");
+    static constexpr int kEach = (kMost + 31) / 32;  // picks of a lane
     picked list[kMost];
     int order[kMost], experts[kMost];
     float weights[kMost];
@@ -28,9 +29,14 @@ struct picked_table {
     // Reads all; tells whether the list is another one than before. Experts are below 0 where there is none. Loads come first, so that
     // they take no longer than one. ids and from may be null.
     __device__ bool read(const int32_t *starts, const int32_t *sorted, const int32_t *ids, const float *from, int all, int total) {
-        const bool mine = lane() < total;
-        const int pick = mine ? __ldcg(sorted + lane()) : 0, expert = mine && ids ? __ldcg(ids + lane()) : -1;
-        const float weight = mine && from ? __ldcg(from + lane()) : 0.0f;
+        int pick[kEach], expert[kEach];
+        float weight[kEach];
+#pragma unroll
+        for (int i = 0; i < kEach; i++) {
+            const int p = i * 32 + lane();
+            pick[i] = p < total ? __ldcg(sorted + p) : 0, expert[i] = p < total && ids ? __ldcg(ids + p) : -1;
+            weight[i] = p < total && from ? __ldcg(from + p) : 0.0f;
+        }
         bool news = false;
         int n = 0;
         for (int base = 0; base < all; base += 128) {
@@ -56,17 +62,23 @@ struct picked_table {
         news |= n != count;
         __syncwarp();
         if (lane() == 0) count = min(n, kMost);
-        if (mine) order[lane()] = min(max(pick, 0), total - 1), experts[lane()] = expert < all ? expert : -1, weights[lane()] = weight;
+#pragma unroll
+        for (int i = 0; i < kEach; i++) {
+            const int p = i * 32 + lane();
+            if (p < total) order[p] = min(max(pick[i], 0), total - 1), experts[p] = expert[i] < all ? expert[i] : -1, weights[p] = weight[i];
+        }
         return news;
     }
 };
 
-template <atlas_Scheme kScheme, int kRows, int kUnits, int kStages, int kPool>
+template <atlas_Scheme kScheme, int kRows, int kTop, int kUnits, int kStages, int kPool>
 struct expert_down_few_shape {
     using ring_t = strip_ring<kScheme, 1, 1, kUnits, kStages>;
-    static constexpr int kWarps = 16, kPicks = 8 * kRows, kProducts = kPicks * 16;  // of a part
+    using table = picked_table<kRows, kTop * kRows>;
+    static constexpr int kWarps = 16, kPicks = kTop * kRows, kProducts = kPicks * 16;  // of a part
     static constexpr int kPoolAt = kWarps * ring_t::kBytes, kProductsAt = kPoolAt + kPool, kTables = kProductsAt + 2 * kProducts * 4;
-    static constexpr int kBarriers = kTables + int(sizeof(picked_table<kRows>) + 15) / 16 * 16, kShared = (kBarriers + (kWarps * kStages + 1) * 8 + 127) / 128 * 128;
+    static constexpr int kBarriers = kTables + int(sizeof(table) + 15) / 16 * 16, kShared = (kBarriers + (kWarps * kStages + 1) * 8 + 127) / 128 * 128;
+    static_assert(kRows <= 8 && kProducts <= 2 * kWarps * 32, "two products of a thread");
 };
 
 // Zeros the chunks of rows past the last column.
@@ -94,17 +106,17 @@ __device__ void copy_rows(uint32_t pool, int pitch, const atlas_act *from, int r
 template <class P, typename Args>
 __device__ void expert_down_few(const Args &a) {
     using namespace atlas;
-    using shape = expert_down_few_shape<P::kScheme, P::kRows, P::kUnits, P::kStages, P::kPool>;
+    using shape = expert_down_few_shape<P::kScheme, P::kRows, P::kTop, P::kUnits, P::kStages, P::kPool>;
     using ring_t = typename shape::ring_t;
     static_assert(launched<P, shape::kWarps * 32, shape::kShared>::kFits);
-    constexpr int kWarps = shape::kWarps;
+    constexpr int kWarps = shape::kWarps, kThreads = kWarps * 32;
     const atlas_Weight &w = a.W;
-    const int total = min(a.Rows * a.TopK, 8 * P::kRows), strips = (w.Rows + 15) / 16, units = (w.Cols + 63) / 64, pitch = units * 128 + 16;
+    const int total = min(a.Rows * a.TopK, shape::kPicks), strips = (w.Rows + 15) / 16, units = (w.Cols + 63) / 64, pitch = units * 128 + 16;
     const uint32_t pool = shared_address(strip_shared + shape::kPoolAt), rows_there = shared_address(strip_shared + shape::kBarriers);
     float *const products = reinterpret_cast<float *>(strip_shared + shape::kProductsAt);
     ring_t ring(strip_shared + warp() * ring_t::kBytes, strip_shared + shape::kBarriers + 8 + warp() * P::kStages * 8);
     const ones<P::kScheme> one;
-    picked_table<P::kRows> &table = *reinterpret_cast<picked_table<P::kRows> *>(strip_shared + shape::kTables);
+    typename shape::table &table = *reinterpret_cast<typename shape::table *>(strip_shared + shape::kTables);
     const auto part_begin = [&](int item) { return units * (item % 2) / 2; };
     const auto part_end = [&](int item) { return units * (item % 2 + 1) / 2; };
 
@@ -155,13 +167,22 @@ __device__ void expert_down_few(const Args &a) {
         for (int s = 0; s < begun; s++) ring.wait(), ring.drop();
         start();
     }
-    // A thread finishes one product of a pick and an output.
-    const int pick = threadIdx.x / 16, n = threadIdx.x % 16, expert = pick < total ? table.experts[pick] : -1;
+    // A thread finishes one or two products of a pick and an output.
+    constexpr int kEach = (shape::kProducts + kThreads - 1) / kThreads;
+    const int row = threadIdx.x / 16, n = threadIdx.x % 16;
+    int experts[kEach];
+#pragma unroll
+    for (int i = 0; i < kEach; i++) {
+        const int pick = i * (kThreads / 16) + row;
+        experts[i] = pick < total ? table.experts[pick] : -1;
+    }
     wait_barrier(rows_there, 0);
     for (int strip = blockIdx.x; strip < strips; strip += gridDim.x) {
-        const float scale = expert >= 0 && strip * 16 + n < w.Rows ? row_scale(w, expert, strip * 16 + n) : 0.0f;
-        atlas_act *const out = a.Out + size_t(pick) * w.Rows + strip * 16 + n;  // pick is a row here
-        const bool mine = pick < a.Rows && strip * 16 + n < w.Rows;
+        float scale[kEach];
+#pragma unroll
+        for (int i = 0; i < kEach; i++) scale[i] = experts[i] >= 0 && strip * 16 + n < w.Rows ? row_scale(w, experts[i], strip * 16 + n) : 0.0f;
+        atlas_act *const out = a.Out + size_t(row) * w.Rows + strip * 16 + n;
+        const bool mine = row < a.Rows && strip * 16 + n < w.Rows;
         const atlas_act there = kAddsTo<Args> && mine ? *out : atlas_act{};
         for (int item = warp(); item < table.count * 2; item += kWarps) {
             const picked tile = table.list[item / 2];
@@ -184,11 +205,15 @@ __device__ void expert_down_few(const Args &a) {
             }
         }
         __syncthreads();
-        if (pick < total) products[threadIdx.x] = (products[threadIdx.x] + products[shape::kProducts + threadIdx.x]) * unit_product<P::kScheme, 1, 1>::kFactor * scale;
+#pragma unroll
+        for (int i = 0; i < kEach; i++) {
+            const int at = i * kThreads + threadIdx.x;
+            if (at / 16 < total) products[at] = (products[at] + products[shape::kProducts + at]) * unit_product<P::kScheme, 1, 1>::kFactor * scale[i];
+        }
         __syncthreads();
         if (mine) {
             float sum = 0;
-            for (int p = pick * a.TopK; p < (pick + 1) * a.TopK; p++)
+            for (int p = row * a.TopK; p < (row + 1) * a.TopK; p++)
                 if (table.experts[p] >= 0) sum = fmaf(table.weights[p], products[p * 16 + n], sum);
             *out = __float2bfloat16_rn(kAddsTo<Args> ? plus(there, sum) : sum);
         }

@@ -1,4 +1,4 @@
-// ExpertUp of nvfp4 for at most kRows rows, four at most, and 8·kRows picks, by spread.cuh, with bits of its own. A team of eight warps takes items, which
+// ExpertUp of nvfp4 for at most kRows rows, four at most, and kTop·kRows picks, by spread.cuh, with bits of its own. A team of eight warps takes items, which
 // are 16 gates and their ups of a tile of two picks; unit u of 64 columns belongs to warp u%8, and the eight sums are added in order. A ninth
 // warp finds out which experts there are and keeps the team's ring full. The next kernel may start only when the first copies are asked
 // for, so that its own come after these.
@@ -11,16 +11,16 @@
 
 namespace atlas {
 
-template <int kRows, int kTeams, int kUnits, int kStages, int kPool>
+template <int kRows, int kTop, int kTeams, int kUnits, int kStages, int kPool>
 struct expert_up_team_shape {
-    static constexpr int kWarps = 8 * kTeams, kThreads = (kWarps + kTeams) * 32, kPicks = 8 * kRows, kWidth = 2;
+    static constexpr int kWarps = 8 * kTeams, kThreads = (kWarps + kTeams) * 32, kPicks = kTop * kRows, kWidth = 2;
     using list = pick_list<kPicks, kWidth>;
     // Bytes of a unit, from a warp's unit to its next one, in a stage and among activations, and of a stage's strip and the stage.
     static constexpr int kUnit = unit<ATLAS_SCHEME_NVFP4>::kBytes, kNext = 8 * kUnit, kNextRow = 1024, kStrip = 8 * kUnits * kUnit, kStage = 2 * kStrip;
     static constexpr int kSums = 8 * kWidth * 32;  // of an item
     static constexpr int kZerosAt = kTeams * kStages * kStage, kRowsAt = kZerosAt + kUnits * 1024, kSumsAt = kRowsAt + kPool;
     static constexpr int kListAt = kSumsAt + kTeams * 2 * kSums * 4, kBarriersAt = kListAt + (int(sizeof(list)) + 15) / 16 * 16, kShared = (kBarriersAt + kTeams * kStages * 16 + 127) / 128 * 128;
-    static_assert(kRows <= 4 && kStages <= 32, "a lane per pick and per stage");
+    static_assert(kRows <= 4 && kStages <= 32, "a lane per stage");
 };
 
 }  // namespace atlas
@@ -28,7 +28,7 @@ struct expert_up_team_shape {
 template <class P>
 __device__ void expert_up_team(const atlas_ExpertUp &a) {
     using namespace atlas;
-    using shape = expert_up_team_shape<P::kRows, P::kTeams, P::kUnits, P::kStages, P::kPool>;
+    using shape = expert_up_team_shape<P::kRows, P::kTop, P::kTeams, P::kUnits, P::kStages, P::kPool>;
     static_assert(launched<P, shape::kThreads, shape::kShared>::kFits);
     using unit_t = unit<ATLAS_SCHEME_NVFP4>;
     using product_t = few_product<ATLAS_SCHEME_NVFP4, 2, true>;
@@ -52,8 +52,13 @@ __device__ void expert_up_team(const atlas_ExpertUp &a) {
         fence_barriers();
         wait_for_previous();
         if (team == 0) {  // who else reads the picks only stands in the way
-            const int id = lane() < total ? __ldcg(a.IDs + lane()) : -1;
-            list.make(id < w.Count ? id : -1, lane(), lane() / a.TopK * pitch);
+            int expert[shape::list::kEach], line[shape::list::kEach];
+#pragma unroll
+            for (int i = 0; i < shape::list::kEach; i++) {
+                const int pick = i * 32 + lane(), id = pick < total ? __ldcg(a.IDs + pick) : -1;
+                expert[i] = id < w.Count ? id : -1, line[i] = pick / a.TopK * pitch;
+            }
+            list.make(expert, line);
         }
         sync_named<P::kTeams * 32>(1 + P::kTeams);
         const int count = list.count;
