@@ -957,6 +957,12 @@ var Kernels = [...]bundle.Kernel{
 	{Name: "atlas_logits_nvfp4_split_128", MostBlocks: 132},
 	{Name: "atlas_logits_nvfp4_spread_1", MostBlocks: 264},
 	{Name: "atlas_logits_nvfp4_1", MostBlocks: 132},
+	{Name: "atlas_logits_nvfp4_spread_4", MostBlocks: 132},
+	{Name: "atlas_logits_nvfp4_4", MostBlocks: 132},
+	{Name: "atlas_logits_nvfp4_8", MostBlocks: 132},
+	{Name: "atlas_logits_nvfp4_spread_4_long", MostBlocks: 132},
+	{Name: "atlas_logits_nvfp4_4_long", MostBlocks: 132},
+	{Name: "atlas_logits_nvfp4_8_long", MostBlocks: 132},
 	{Name: "atlas_logits_nvfp4"},
 	{Name: "atlas_logits_q6_k_split_16", MostBlocks: 264},
 	{Name: "atlas_logits_q6_k_split_64", MostBlocks: 132},
@@ -2061,6 +2067,12 @@ const (
 	kernelLogitsNvfp4Split_128
 	kernelLogitsNvfp4Spread_1
 	kernelLogitsNvfp4_1
+	kernelLogitsNvfp4Spread_4
+	kernelLogitsNvfp4_4
+	kernelLogitsNvfp4_8
+	kernelLogitsNvfp4Spread_4Long
+	kernelLogitsNvfp4_4Long
+	kernelLogitsNvfp4_8Long
 	kernelLogitsNvfp4
 	kernelLogitsQ6KSplit_16
 	kernelLogitsQ6KSplit_64
@@ -4483,6 +4495,18 @@ func (s *Set) Logits(q op.Stream, a op.Logits) {
 			s.launchLogitsNvfp4Spread_1(q, a)
 		case a.Rows == 1 && a.W.Cols <= 12288:
 			s.launchLogitsNvfp4_1(q, a)
+		case !s.has.exact && a.Rows > 1 && a.Rows <= 4 && a.W.Cols <= 4096:
+			s.launchLogitsNvfp4Spread_4(q, a)
+		case a.Rows <= 4 && a.W.Cols <= 4096:
+			s.launchLogitsNvfp4_4(q, a)
+		case a.Rows <= 8 && a.W.Cols <= 4096:
+			s.launchLogitsNvfp4_8(q, a)
+		case !s.has.exact && a.Rows > 1 && a.Rows <= 4 && a.W.Cols <= 8192:
+			s.launchLogitsNvfp4Spread_4Long(q, a)
+		case a.Rows <= 4 && int64(a.W.Cols)%8 == 0:
+			s.launchLogitsNvfp4_4Long(q, a)
+		case a.Rows <= 8 && int64(a.W.Cols)%8 == 0:
+			s.launchLogitsNvfp4_8Long(q, a)
 		default:
 			s.launchLogitsNvfp4(q, a)
 		}
@@ -14416,6 +14440,54 @@ func (s *Set) launchLogitsNvfp4_1(q op.Stream, a op.Logits) {
 	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
 		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[kernelLogitsNvfp4_1], g)
+	}
+}
+
+// launchLogitsNvfp4Spread_4: kernels/h200/base/nvfp4/linear_few.toml, order spread_4.
+func (s *Set) launchLogitsNvfp4Spread_4(q op.Stream, a op.Logits) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[kernelLogitsNvfp4Spread_4], g)
+	}
+}
+
+// launchLogitsNvfp4_4: kernels/h200/base/nvfp4/linear_few.toml, order few.
+func (s *Set) launchLogitsNvfp4_4(q op.Stream, a op.Logits) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[kernelLogitsNvfp4_4], g)
+	}
+}
+
+// launchLogitsNvfp4_8: kernels/h200/base/nvfp4/linear_few.toml, order few.
+func (s *Set) launchLogitsNvfp4_8(q op.Stream, a op.Logits) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[kernelLogitsNvfp4_8], g)
+	}
+}
+
+// launchLogitsNvfp4Spread_4Long: kernels/h200/base/nvfp4/linear_few.toml, order spread_4.
+func (s *Set) launchLogitsNvfp4Spread_4Long(q op.Stream, a op.Logits) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+15)/16)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[kernelLogitsNvfp4Spread_4Long], g)
+	}
+}
+
+// launchLogitsNvfp4_4Long: kernels/h200/base/nvfp4/linear_few.toml, order few.
+func (s *Set) launchLogitsNvfp4_4Long(q op.Stream, a op.Logits) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[kernelLogitsNvfp4_4Long], g)
+	}
+}
+
+// launchLogitsNvfp4_8Long: kernels/h200/base/nvfp4/linear_few.toml, order few.
+func (s *Set) launchLogitsNvfp4_8Long(q op.Stream, a op.Logits) {
+	if g := (op.Grid{X: uint32(min(132, (int64(a.W.Rows)+31)/32)), Y: 1, Z: 1}); g.X != 0 {
+		*(*op.Logits)(q.Args(unsafe.Sizeof(a))) = a
+		q.Launch(s.kernels[kernelLogitsNvfp4_8Long], g)
 	}
 }
 
