@@ -2386,7 +2386,7 @@ func (s *Set) ExpertDown(q op.Stream, a op.ExpertDown) {
 			s.launchExpertDownQ8_0Tiles_16(q, a)
 		case !s.has.exact && a.W.Count <= 1024 && int64(a.Rows)*int64(a.TopK) >= 60*int64(a.W.Count):
 			s.launchExpertDownQ8_0Wide_128(q, a)
-		case !s.has.exact && a.W.Count <= 1024 && int64(a.Rows)*int64(a.TopK) >= 6*int64(a.W.Count) && (int64(a.Rows)*int64(a.TopK) > min(8*int64(a.W.Count), 1024) || a.W.Cols > 4096):
+		case !s.has.exact && a.W.Count <= 1024 && int64(a.Rows)*int64(a.TopK) > 4*int64(a.W.Count) && (int64(a.Rows)*int64(a.TopK) > min(8*int64(a.W.Count), 1024) || a.W.Cols > 4096):
 			s.launchExpertDownQ8_0Wide_64(q, a)
 		case a.Rows == 1 && a.TopK <= 8 && int64(a.W.Cols)%8 == 0 && int64(a.TopK)*((int64(a.W.Cols)+63)/64*128) <= 12288:
 			s.launchExpertDownQ8_0One(q, a)
@@ -2405,7 +2405,7 @@ func (s *Set) ExpertDown(q op.Stream, a op.ExpertDown) {
 			s.launchExpertDownQ4_0Tiles_16(q, a)
 		case !s.has.exact && a.W.Count <= 1024 && int64(a.Rows)*int64(a.TopK) >= 60*int64(a.W.Count):
 			s.launchExpertDownQ4_0Wide_128(q, a)
-		case !s.has.exact && a.W.Count <= 1024 && int64(a.Rows)*int64(a.TopK) >= 6*int64(a.W.Count) && (int64(a.Rows)*int64(a.TopK) > min(8*int64(a.W.Count), 1024) || a.W.Cols > 4096):
+		case !s.has.exact && a.W.Count <= 1024 && int64(a.Rows)*int64(a.TopK) > 4*int64(a.W.Count) && (int64(a.Rows)*int64(a.TopK) > min(8*int64(a.W.Count), 1024) || a.W.Cols > 4096):
 			s.launchExpertDownQ4_0Wide_64(q, a)
 		case a.Rows == 1 && a.TopK <= 8 && int64(a.W.Cols)%8 == 0 && int64(a.TopK)*((int64(a.W.Cols)+63)/64*128) <= 12288:
 			s.launchExpertDownQ4_0One(q, a)
@@ -2424,7 +2424,7 @@ func (s *Set) ExpertDown(q op.Stream, a op.ExpertDown) {
 			s.launchExpertDownQ4_1Tiles_16(q, a)
 		case !s.has.exact && a.W.Count <= 1024 && int64(a.Rows)*int64(a.TopK) >= 60*int64(a.W.Count):
 			s.launchExpertDownQ4_1Wide_128(q, a)
-		case !s.has.exact && a.W.Count <= 1024 && int64(a.Rows)*int64(a.TopK) >= 6*int64(a.W.Count) && (int64(a.Rows)*int64(a.TopK) > min(8*int64(a.W.Count), 1024) || a.W.Cols > 4096):
+		case !s.has.exact && a.W.Count <= 1024 && int64(a.Rows)*int64(a.TopK) > 4*int64(a.W.Count) && (int64(a.Rows)*int64(a.TopK) > min(8*int64(a.W.Count), 1024) || a.W.Cols > 4096):
 			s.launchExpertDownQ4_1Wide_64(q, a)
 		case a.Rows == 1 && a.TopK <= 8 && int64(a.W.Cols)%8 == 0 && int64(a.TopK)*((int64(a.W.Cols)+63)/64*128) <= 12288:
 			s.launchExpertDownQ4_1One(q, a)
@@ -2443,7 +2443,7 @@ func (s *Set) ExpertDown(q op.Stream, a op.ExpertDown) {
 			s.launchExpertDownF8Tiles_16(q, a)
 		case !s.has.exact && a.W.Count <= 1024 && int64(a.Rows)*int64(a.TopK) >= 60*int64(a.W.Count):
 			s.launchExpertDownF8Wide_128(q, a)
-		case !s.has.exact && a.W.Count <= 1024 && int64(a.Rows)*int64(a.TopK) >= 6*int64(a.W.Count) && (int64(a.Rows)*int64(a.TopK) > min(8*int64(a.W.Count), 1024) || a.W.Cols > 4096):
+		case !s.has.exact && a.W.Count <= 1024 && int64(a.Rows)*int64(a.TopK) > 4*int64(a.W.Count) && (int64(a.Rows)*int64(a.TopK) > min(8*int64(a.W.Count), 1024) || a.W.Cols > 4096):
 			s.launchExpertDownF8Wide_64(q, a)
 		case a.Rows == 1 && a.TopK <= 8 && int64(a.W.Cols)%8 == 0 && int64(a.TopK)*((int64(a.W.Cols)+63)/64*128) <= 12288:
 			s.launchExpertDownF8One(q, a)
@@ -2468,7 +2468,7 @@ func (s *Set) ExpertDown(q op.Stream, a op.ExpertDown) {
 			s.launchExpertDownF8blockE4m3_128(q, a)
 		case !s.has.exact && a.W.Rounding == op.RoundingE4M3x128 && a.W.Count <= 1024 && int64(a.Rows)*int64(a.TopK) >= 16*int64(a.W.Count) && int64(a.W.Cols)%128 == 0:
 			s.launchExpertDownF8blockE4m3_64(q, a)
-		case !s.has.exact && a.W.Count <= 1024 && int64(a.Rows)*int64(a.TopK) >= 6*int64(a.W.Count) && (int64(a.Rows)*int64(a.TopK) > min(8*int64(a.W.Count), 1024) || a.W.Cols > 4096):
+		case !s.has.exact && a.W.Count <= 1024 && int64(a.Rows)*int64(a.TopK) > 4*int64(a.W.Count) && (int64(a.Rows)*int64(a.TopK) > min(8*int64(a.W.Count), 1024) || a.W.Cols > 4096):
 			s.launchExpertDownF8blockWide(q, a)
 		case a.Rows > 1 && a.Rows <= 4 && a.TopK <= 8 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 3072 && int64(a.Rows)*int64(a.TopK)*((int64(a.W.Cols)+63)/64*128+16) <= 49664:
 			s.launchExpertDownF8blockTeam_4(q, a)
@@ -2493,7 +2493,7 @@ func (s *Set) ExpertDown(q op.Stream, a op.ExpertDown) {
 			s.launchExpertDownNvfp4Tiles_16(q, a)
 		case !s.has.exact && a.W.Count <= 1024 && int64(a.Rows)*int64(a.TopK) >= 60*int64(a.W.Count):
 			s.launchExpertDownNvfp4Wide_128(q, a)
-		case !s.has.exact && a.W.Count <= 1024 && int64(a.Rows)*int64(a.TopK) >= 6*int64(a.W.Count) && (int64(a.Rows)*int64(a.TopK) > min(8*int64(a.W.Count), 1024) || a.W.Cols > 4096):
+		case !s.has.exact && a.W.Count <= 1024 && int64(a.Rows)*int64(a.TopK) > 4*int64(a.W.Count) && (int64(a.Rows)*int64(a.TopK) > min(8*int64(a.W.Count), 1024) || a.W.Cols > 4096):
 			s.launchExpertDownNvfp4Wide_64(q, a)
 		case !s.has.exact && a.Rows > 1 && a.Rows <= 4 && a.TopK <= 8 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 3072 && int64(a.Rows)*int64(a.TopK)*((int64(a.W.Cols)+63)/64*128+16) <= 49664:
 			s.launchExpertDownNvfp4Spread_4(q, a)
@@ -2520,7 +2520,7 @@ func (s *Set) ExpertDown(q op.Stream, a op.ExpertDown) {
 			s.launchExpertDownQ6KTiles_16(q, a)
 		case !s.has.exact && a.W.Count <= 1024 && int64(a.Rows)*int64(a.TopK) >= 60*int64(a.W.Count):
 			s.launchExpertDownQ6KWide_128(q, a)
-		case !s.has.exact && a.W.Count <= 1024 && int64(a.Rows)*int64(a.TopK) >= 6*int64(a.W.Count) && (int64(a.Rows)*int64(a.TopK) > min(8*int64(a.W.Count), 1024) || a.W.Cols > 4096):
+		case !s.has.exact && a.W.Count <= 1024 && int64(a.Rows)*int64(a.TopK) > 4*int64(a.W.Count) && (int64(a.Rows)*int64(a.TopK) > min(8*int64(a.W.Count), 1024) || a.W.Cols > 4096):
 			s.launchExpertDownQ6KWide_64(q, a)
 		case a.Rows == 1 && a.TopK <= 8 && int64(a.W.Cols)%8 == 0 && int64(a.TopK)*((int64(a.W.Cols)+63)/64*128) <= 12288:
 			s.launchExpertDownQ6KOne(q, a)
@@ -2804,7 +2804,7 @@ func (s *Set) ExpertUp(q op.Stream, a op.ExpertUp) {
 			s.launchExpertUpQ8_0Tiles_16(q, a)
 		case !s.has.exact && a.W.Count <= 1024 && int64(a.Rows)*int64(a.TopK) >= 60*int64(a.W.Count) && int64(a.W.Rows)%32 == 0:
 			s.launchExpertUpQ8_0Wide_128(q, a)
-		case !s.has.exact && a.W.Count <= 1024 && int64(a.Rows)*int64(a.TopK) >= 6*int64(a.W.Count) && (int64(a.Rows)*int64(a.TopK) > min(8*int64(a.W.Count), 1024) || a.W.Cols > 4096) && int64(a.W.Rows)%32 == 0:
+		case !s.has.exact && a.W.Count <= 1024 && int64(a.Rows)*int64(a.TopK) > 4*int64(a.W.Count) && (int64(a.Rows)*int64(a.TopK) > min(8*int64(a.W.Count), 1024) || a.W.Cols > 4096) && int64(a.W.Rows)%32 == 0:
 			s.launchExpertUpQ8_0Wide_64(q, a)
 		case a.Rows <= 1 && a.TopK <= 12 && int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 2048:
 			s.launchExpertUpQ8_0Few_1(q, a)
@@ -2825,7 +2825,7 @@ func (s *Set) ExpertUp(q op.Stream, a op.ExpertUp) {
 			s.launchExpertUpQ4_0Tiles_16(q, a)
 		case !s.has.exact && a.W.Count <= 1024 && int64(a.Rows)*int64(a.TopK) >= 60*int64(a.W.Count) && int64(a.W.Rows)%32 == 0:
 			s.launchExpertUpQ4_0Wide_128(q, a)
-		case !s.has.exact && a.W.Count <= 1024 && int64(a.Rows)*int64(a.TopK) >= 6*int64(a.W.Count) && (int64(a.Rows)*int64(a.TopK) > min(8*int64(a.W.Count), 1024) || a.W.Cols > 4096) && int64(a.W.Rows)%32 == 0:
+		case !s.has.exact && a.W.Count <= 1024 && int64(a.Rows)*int64(a.TopK) > 4*int64(a.W.Count) && (int64(a.Rows)*int64(a.TopK) > min(8*int64(a.W.Count), 1024) || a.W.Cols > 4096) && int64(a.W.Rows)%32 == 0:
 			s.launchExpertUpQ4_0Wide_64(q, a)
 		case a.Rows <= 1 && a.TopK <= 12 && int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 2048:
 			s.launchExpertUpQ4_0Few_1(q, a)
@@ -2846,7 +2846,7 @@ func (s *Set) ExpertUp(q op.Stream, a op.ExpertUp) {
 			s.launchExpertUpQ4_1Tiles_16(q, a)
 		case !s.has.exact && a.W.Count <= 1024 && int64(a.Rows)*int64(a.TopK) >= 60*int64(a.W.Count) && int64(a.W.Rows)%32 == 0:
 			s.launchExpertUpQ4_1Wide_128(q, a)
-		case !s.has.exact && a.W.Count <= 1024 && int64(a.Rows)*int64(a.TopK) >= 6*int64(a.W.Count) && (int64(a.Rows)*int64(a.TopK) > min(8*int64(a.W.Count), 1024) || a.W.Cols > 4096) && int64(a.W.Rows)%32 == 0:
+		case !s.has.exact && a.W.Count <= 1024 && int64(a.Rows)*int64(a.TopK) > 4*int64(a.W.Count) && (int64(a.Rows)*int64(a.TopK) > min(8*int64(a.W.Count), 1024) || a.W.Cols > 4096) && int64(a.W.Rows)%32 == 0:
 			s.launchExpertUpQ4_1Wide_64(q, a)
 		case a.Rows <= 1 && a.TopK <= 12 && int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 2048:
 			s.launchExpertUpQ4_1Few_1(q, a)
@@ -2867,7 +2867,7 @@ func (s *Set) ExpertUp(q op.Stream, a op.ExpertUp) {
 			s.launchExpertUpF8Tiles_16(q, a)
 		case !s.has.exact && a.W.Count <= 1024 && int64(a.Rows)*int64(a.TopK) >= 60*int64(a.W.Count) && int64(a.W.Rows)%32 == 0:
 			s.launchExpertUpF8Wide_128(q, a)
-		case !s.has.exact && a.W.Count <= 1024 && int64(a.Rows)*int64(a.TopK) >= 6*int64(a.W.Count) && (int64(a.Rows)*int64(a.TopK) > min(8*int64(a.W.Count), 1024) || a.W.Cols > 4096) && int64(a.W.Rows)%32 == 0:
+		case !s.has.exact && a.W.Count <= 1024 && int64(a.Rows)*int64(a.TopK) > 4*int64(a.W.Count) && (int64(a.Rows)*int64(a.TopK) > min(8*int64(a.W.Count), 1024) || a.W.Cols > 4096) && int64(a.W.Rows)%32 == 0:
 			s.launchExpertUpF8Wide_64(q, a)
 		case a.Rows <= 1 && a.TopK <= 12 && int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 2048:
 			s.launchExpertUpF8Few_1(q, a)
@@ -2890,7 +2890,7 @@ func (s *Set) ExpertUp(q op.Stream, a op.ExpertUp) {
 			s.launchExpertUpF8blockE4m3_128(q, a)
 		case !s.has.exact && a.W.Rounding == op.RoundingE4M3x128 && a.W.Count <= 1024 && int64(a.Rows)*int64(a.TopK) >= 16*int64(a.W.Count) && int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%128 == 0:
 			s.launchExpertUpF8blockE4m3_64(q, a)
-		case !s.has.exact && a.W.Count <= 1024 && int64(a.Rows)*int64(a.TopK) >= 6*int64(a.W.Count) && (int64(a.Rows)*int64(a.TopK) > min(8*int64(a.W.Count), 1024) || a.W.Cols > 4096) && int64(a.W.Rows)%32 == 0:
+		case !s.has.exact && a.W.Count <= 1024 && int64(a.Rows)*int64(a.TopK) > 4*int64(a.W.Count) && (int64(a.Rows)*int64(a.TopK) > min(8*int64(a.W.Count), 1024) || a.W.Cols > 4096) && int64(a.W.Rows)%32 == 0:
 			s.launchExpertUpF8blockWide(q, a)
 		case a.Rows <= 1 && a.TopK <= 12 && int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 2048:
 			s.launchExpertUpF8blockFew_1(q, a)
@@ -2917,7 +2917,7 @@ func (s *Set) ExpertUp(q op.Stream, a op.ExpertUp) {
 			s.launchExpertUpNvfp4Tiles_16(q, a)
 		case !s.has.exact && a.W.Count <= 1024 && int64(a.Rows)*int64(a.TopK) >= 60*int64(a.W.Count) && int64(a.W.Rows)%32 == 0:
 			s.launchExpertUpNvfp4Wide_128(q, a)
-		case !s.has.exact && a.W.Count <= 1024 && int64(a.Rows)*int64(a.TopK) >= 6*int64(a.W.Count) && (int64(a.Rows)*int64(a.TopK) > min(8*int64(a.W.Count), 1024) || a.W.Cols > 4096) && int64(a.W.Rows)%32 == 0:
+		case !s.has.exact && a.W.Count <= 1024 && int64(a.Rows)*int64(a.TopK) > 4*int64(a.W.Count) && (int64(a.Rows)*int64(a.TopK) > min(8*int64(a.W.Count), 1024) || a.W.Cols > 4096) && int64(a.W.Rows)%32 == 0:
 			s.launchExpertUpNvfp4Wide_64(q, a)
 		case !s.has.exact && a.Rows > 1 && a.Rows <= 4 && int64(a.Rows)*int64(a.TopK) <= 32 && int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 2048:
 			s.launchExpertUpNvfp4Spread_4(q, a)
@@ -2942,7 +2942,7 @@ func (s *Set) ExpertUp(q op.Stream, a op.ExpertUp) {
 			s.launchExpertUpQ6KTiles_16(q, a)
 		case !s.has.exact && a.W.Count <= 1024 && int64(a.Rows)*int64(a.TopK) >= 60*int64(a.W.Count) && int64(a.W.Rows)%32 == 0:
 			s.launchExpertUpQ6KWide_128(q, a)
-		case !s.has.exact && a.W.Count <= 1024 && int64(a.Rows)*int64(a.TopK) >= 6*int64(a.W.Count) && (int64(a.Rows)*int64(a.TopK) > min(8*int64(a.W.Count), 1024) || a.W.Cols > 4096) && int64(a.W.Rows)%32 == 0:
+		case !s.has.exact && a.W.Count <= 1024 && int64(a.Rows)*int64(a.TopK) > 4*int64(a.W.Count) && (int64(a.Rows)*int64(a.TopK) > min(8*int64(a.W.Count), 1024) || a.W.Cols > 4096) && int64(a.W.Rows)%32 == 0:
 			s.launchExpertUpQ6KWide_64(q, a)
 		case a.Rows <= 1 && a.TopK <= 12 && int64(a.W.Rows)%32 == 0 && int64(a.W.Cols)%8 == 0 && a.W.Cols <= 2048:
 			s.launchExpertUpQ6KFew_1(q, a)
