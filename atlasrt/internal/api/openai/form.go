@@ -1,7 +1,7 @@
 package openai
 
 import (
-	"strings"
+	"regexp"
 
 	"github.com/atlas-inference/atlas/atlasrt/internal/api"
 	"github.com/atlas-inference/atlas/atlasrt/internal/grammar"
@@ -155,14 +155,18 @@ func (f fields) choice(name string) *grammar.Spec {
 	return s
 }
 
-// grammar reads a grammar: one with ::= in it is GBNF or EBNF, another one is Lark. An empty one is none.
+// ruleOfGBNF finds a line that begins with the name of a rule and ::=, where no Lark grammar has one: in Lark that stands only
+// within texts, patterns and comments.
+var ruleOfGBNF = regexp.MustCompile(`(?m)^(?:\s|/\*(?s:.*?)\*/)*[\w-]+\s*::=`)
+
+// grammar reads a grammar: one with a rule of GBNF or EBNF is that, another one is Lark. An empty one is none.
 func (f fields) grammar(name string) *grammar.Spec {
 	var text string
 	if !f.Text(name, &text) || text == "" {
 		return nil
 	}
 	s := &grammar.Spec{Kind: grammar.Lark, Name: f.Path(name), Text: text}
-	if strings.Contains(text, "::=") {
+	if ruleOfGBNF.MatchString(text) {
 		s.Kind = grammar.GBNF
 	}
 	return s

@@ -76,3 +76,28 @@ func TestT076FormErrors(t *testing.T) {
 		}
 	}
 }
+
+// The language of a grammar is that of its rules, whatever its texts, patterns and comments hold.
+func TestLanguageOfGrammar(t *testing.T) {
+	for text, want := range map[string]grammar.Kind{
+		"root ::= \"a\"":                                grammar.GBNF,
+		"# a comment\n\n  root::= \"start: x\"":         grammar.GBNF,
+		"/* of two\nlines */ my-root ::= [a-z]":         grammar.GBNF,
+		"/* start: \"a\" */\nroot\n  ::= \"a\"":         grammar.GBNF,
+		"start: \"a\"":                                  grammar.Lark,
+		"start: \"x ::= y\"":                            grammar.Lark,
+		"start: A\nA: /root ::= x/":                     grammar.Lark,
+		"// root ::= \"a\"\n# root ::= b\nstart: \"a\"": grammar.Lark,
+		"start: name \"::=\" name\nname: /\\w+/":        grammar.Lark,
+		"start: name\n  \"::=\" name\nname: /\\w+/":     grammar.Lark,
+	} {
+		quoted, err := json.Marshal(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := decode(routes[0].dialect, `{`+routes[0].least+`,"guided_grammar":`+string(quoted)+`}`)
+		if r.err != nil || r.Options.Form == nil || r.Options.Form.Kind != want {
+			t.Errorf("%q: %v, %+v, want kind %s", text, r.err, r.Options.Form, want)
+		}
+	}
+}
