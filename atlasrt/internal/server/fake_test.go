@@ -34,6 +34,12 @@ const (
 // byteTokenizer has a token for each byte, so that every code point beyond ASCII spans tokens.
 func byteTokenizer(t testing.TB) *tokenizer.Tokenizer {
 	t.Helper()
+	return cutting(t, map[string]any{"type": "ByteLevel", "add_prefix_space": false, "use_regex": false})
+}
+
+// cutting is a byteTokenizer with another pre-tokenizer.
+func cutting(t testing.TB, pre map[string]any) *tokenizer.Tokenizer {
+	t.Helper()
 	vocab := map[string]int{}
 	other := rune(256)
 	for b := range 256 {
@@ -49,7 +55,7 @@ func byteTokenizer(t testing.TB) *tokenizer.Tokenizer {
 	}
 	file, err := json.Marshal(map[string]any{
 		"added_tokens": added, "normalizer": nil, "post_processor": nil,
-		"pre_tokenizer": map[string]any{"type": "ByteLevel", "add_prefix_space": false, "use_regex": false},
+		"pre_tokenizer": pre,
 		"decoder":       map[string]any{"type": "ByteLevel"},
 		"model":         map[string]any{"type": "BPE", "vocab": vocab, "merges": []string{}},
 	})

@@ -16,6 +16,7 @@ import (
 	"github.com/atlas-inference/atlas/atlasrt/internal/halfclose"
 	"github.com/atlas-inference/atlas/atlasrt/internal/metrics"
 	"github.com/atlas-inference/atlas/atlasrt/internal/option"
+	"github.com/atlas-inference/atlas/atlasrt/internal/tokenizer"
 )
 
 // Why the server itself ends a request.
@@ -56,6 +57,9 @@ func problem(err error, of api.Errors) *api.Error {
 	}
 	if e := held(err); e != nil {
 		return e
+	}
+	if e, ok := errors.AsType[*tokenizer.Intractable](err); ok {
+		return intractable(of.Field(option.Prompt), e)
 	}
 	if e, ok := errors.AsType[*engine.QueueFull](err); ok {
 		return &api.Error{Kind: api.KindQueueFull, Hit: api.LimitQueue, RetryAfter: retryFull, Message: e.Error()}
@@ -101,6 +105,11 @@ func named(c *gin.Context, e *api.Error) *api.Error {
 	n := *e
 	n.RequestID = c.Writer.Header().Get(requestID)
 	return &n
+}
+
+// intractable says that the tokenizer cannot read a field.
+func intractable(field string, e *tokenizer.Intractable) *api.Error {
+	return api.Invalid(field, "This model's tokenizer cannot read it: %s.", e)
 }
 
 // tooLong says that a prompt leaves no room for an answer.

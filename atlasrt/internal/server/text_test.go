@@ -62,6 +62,26 @@ func TestT074CompletionTooLong(t *testing.T) {
 	}
 }
 
+// A text that the tokenizer's pattern cannot be searched for in is the client's, and costs nothing but its own request.
+func TestIntractablePrompt(t *testing.T) {
+	r := newRig(t, answering, func(c *Config) {
+		tok := cutting(t, map[string]any{"type": "Split", "pattern": map[string]any{"Regex": "(a+)+(?!a)c"}, "behavior": "Isolated"})
+		c.Model.Generator.Tokenizer, c.Model.Template = tok, fakeTemplate{tok}
+	})
+	text := strings.Repeat("a", 64) + "b"
+	for _, c := range []struct{ path, body, param string }{
+		{"/v1/completions", `{"model":"tiny","prompt":"` + text + `"}`, "prompt"},
+		{"/v1/chat/completions", `{"model":"tiny","messages":[{"role":"user","content":"` + text + `"}]}`, "messages"},
+		{"/tokenize", `{"model":"tiny","prompt":"` + text + `"}`, "prompt"},
+	} {
+		got := r.post(c.path, c.body)
+		d := object(t, got.body)
+		if got.status != 400 || at(d, "error", "param") != c.param || !strings.Contains(at(d, "error", "message"), "takes too long on a text of 65 bytes") {
+			t.Errorf("%s: %d %s", c.path, got.status, got.body)
+		}
+	}
+}
+
 // Log-probabilities of a completion: parallel arrays, the prompt's first token without any, offsets in code points.
 func TestCompletionLogProbs(t *testing.T) {
 	r := newRig(t, func(engineRequest) reply { return reply{text: "é!"} }, nil)

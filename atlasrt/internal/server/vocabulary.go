@@ -42,6 +42,9 @@ func (s *Server) tokenize(c *gin.Context) {
 	if e, ok := errors.AsType[*tokenizer.TooLong](err); ok {
 		err = tooMany(field, e)
 	}
+	if e, ok := errors.AsType[*tokenizer.Intractable](err); ok {
+		err = intractable(field, e)
+	}
 	if err != nil {
 		s.end(c, err)
 		return

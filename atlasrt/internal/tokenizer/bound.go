@@ -145,8 +145,8 @@ func shrinkOf(n normalizer) int {
 	return 0 // Strip, and patterns that match text of any length
 }
 
-// watch ends work whose result nobody waits for. It is asked after every piece of work, and looks at the context now
-// and then. A nil watch never ends anything.
+// watch ends work whose result nobody waits for, or that takes too long. It is asked after every piece of work, and looks at
+// the context now and then. A nil watch never ends anything.
 type watch struct {
 	ctx  context.Context
 	left int // bytes of work until the context is looked at
@@ -168,6 +168,13 @@ func (w *watch) ended(bytes int) bool {
 		}
 	}
 	return w.err != nil
+}
+
+// fail ends the work with an error.
+func (w *watch) fail(err error) {
+	if w != nil && w.err == nil {
+		w.err = err
+	}
 }
 
 // watchedStage is a stage that w may stop.

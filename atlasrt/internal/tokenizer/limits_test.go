@@ -1,6 +1,8 @@
 package tokenizer
 
 import (
+	"errors"
+	"math"
 	"strings"
 	"sync"
 	"testing"
@@ -101,7 +103,8 @@ func TestLongRunsTakeLittleTime(t *testing.T) {
 	}
 }
 
-// A pattern that takes exponential time is stopped, and the text is one word.
+// A pattern that takes exponential time is stopped. That ends what strangers asked for with an error; what the program asks for
+// itself gets the text as one word.
 func TestBacktrackingHasABound(t *testing.T) {
 	file := strings.Replace(small, `"pre_tokenizer": null`,
 		`"pre_tokenizer": {"type": "Split", "pattern": {"Regex": "(a+)+(?!a)c"}, "behavior": "Isolated"}`, 1)
@@ -112,9 +115,16 @@ func TestBacktrackingHasABound(t *testing.T) {
 	if want := `regexp2 "(a+)+(?!a)c"`; tokenizer.splitter != want {
 		t.Errorf("splitter %q, want %q", tokenizer.splitter, want)
 	}
+	text := strings.Repeat("a", 64) + "b"
 	took := cputime.Of(func() {
-		if ids := tokenizer.Encode(strings.Repeat("a", 64)+"b", true); len(ids) != 64 {
+		if ids := tokenizer.Encode(text, true); len(ids) != 64 {
 			t.Errorf("got %d tokens, want 64: 63 times a, then ab", len(ids))
+		}
+		for _, text := range []string{text, text + strings.Repeat(" b", longSearch/2)} { // found at once, and one by one
+			ids, err := tokenizer.EncodeWithin(t.Context(), text, true, math.MaxInt)
+			if e, ok := errors.AsType[*Intractable](err); !ok || ids != nil || e.Pattern != "(a+)+(?!a)c" || e.Bytes != len(text) {
+				t.Errorf("%d bytes: got %d tokens and %v, want an *Intractable", len(text), len(ids), err)
+			}
 		}
 	})
 	if took > 20*time.Second {

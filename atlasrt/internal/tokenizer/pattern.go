@@ -106,7 +106,23 @@ const (
 	backtrackSlots  = 1 << 20
 )
 
-// expression is a pattern nobody wrote a scanner for. Text on which it exceeds its bounds counts as not matched.
+// Intractable says that the search for a pattern of the tokenizer takes too long on a text.
+type Intractable struct {
+	Pattern string
+	Bytes   int   // of text
+	cause   error // what it exceeded
+}
+
+// Error names the pattern and says what to change.
+func (e *Intractable) Error() string {
+	return fmt.Sprintf("the tokenizer's pattern %.100q takes too long on a text of %d bytes (shorten or change it)", e.Pattern, e.Bytes)
+}
+
+// Unwrap gives the bound that was exceeded.
+func (e *Intractable) Unwrap() error { return e.cause }
+
+// expression is a pattern nobody wrote a scanner for. Text on which it exceeds its bounds ends the watched work; without a watch
+// it counts as not matched.
 type expression struct {
 	re    *regexp2.Regexp
 	watch *watch // may end a search
@@ -140,7 +156,7 @@ func (e expression) matches(text string) []span {
 	}
 	indices, err := e.re.FindAllStringIndex(text, -1)
 	if err != nil {
-		return nil
+		return e.exceeds(text, err)
 	}
 	found := make([]span, 0, len(indices))
 	for _, at := range indices {
@@ -171,7 +187,13 @@ func (e expression) oneByOne(text string) []span {
 		}
 	}
 	if err != nil {
-		return nil
+		return e.exceeds(text, err)
 	}
 	return found
+}
+
+// exceeds is what is found in a text on which a bound is exceeded: nothing.
+func (e expression) exceeds(text string, err error) []span {
+	e.watch.fail(&Intractable{Pattern: e.re.String(), Bytes: len(text), cause: err})
+	return nil
 }

@@ -38,20 +38,23 @@ type Tokenizer struct {
 }
 
 // Encode returns the tokens of text. Where special is true, special and other added tokens are found in the text;
-// otherwise all of it is data, as for EncodePromptWithin. No bos is added.
+// otherwise all of it is data, as for EncodePromptWithin. No bos is added. Text on which a pattern takes too long counts as not matched.
 func (t *Tokenizer) Encode(text string, special bool) []int32 {
-	ids, err := t.EncodeWithin(context.Background(), text, special, math.MaxInt)
-	return must(ids, err)
+	return must(t.encode(nil, text, dataUnless(special, text), math.MaxInt))
 }
 
-// EncodeWithin is Encode for texts from strangers. It ends soon after ctx does, with the cause, and as soon as it is
-// certain that there are more than limit tokens, with a *TooLong.
+// EncodeWithin is Encode for texts from strangers. It ends soon after ctx does, with the cause, as soon as it is
+// certain that there are more than limit tokens, with a *TooLong, and where a pattern takes too long, with an *Intractable.
 func (t *Tokenizer) EncodeWithin(ctx context.Context, text string, special bool, limit int) ([]int32, error) {
-	var data []Range
-	if !special {
-		data = clip([]Range{{0, len(text)}}, 0, len(text))
+	return t.encode(&watch{ctx: ctx}, text, dataUnless(special, text), limit)
+}
+
+// dataUnless is the part of a text that is data: all of it, or none where special tokens are found in it.
+func dataUnless(special bool, text string) []Range {
+	if special {
+		return nil
 	}
-	return t.encode(ctx, text, data, limit)
+	return clip([]Range{{0, len(text)}}, 0, len(text))
 }
 
 // EncodePromptWithin returns the tokens of a rendered prompt. data says which bytes came from users: no added token,
@@ -68,7 +71,7 @@ func (t *Tokenizer) EncodePromptWithin(ctx context.Context, text string, data []
 			whole[i].End++
 		}
 	}
-	return t.encode(ctx, text, clip(whole, 0, len(text)), limit)
+	return t.encode(&watch{ctx: ctx}, text, clip(whole, 0, len(text)), limit)
 }
 
 // must is for encodings that nothing ends.
@@ -79,11 +82,10 @@ func must(ids []int32, err error) []int32 {
 	return ids
 }
 
-func (t *Tokenizer) encode(ctx context.Context, text string, data []Range, limit int) ([]int32, error) {
+func (t *Tokenizer) encode(w *watch, text string, data []Range, limit int) ([]int32, error) {
 	if err := t.bound.text(text, limit); err != nil {
 		return nil, err
 	}
-	w := &watch{ctx: ctx}
 	m := merger{watch: w}
 	ids := make([]int32, 0, min(len(text)/3, limit)+1)
 	add := func(id int32) error {
