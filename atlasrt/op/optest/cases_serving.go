@@ -86,8 +86,8 @@ func servingCases(o Options, has func(op.Scheme) bool) []*Case {
 	}
 	for _, h := range s.hybrids {
 		list = append(list, h.router())
-		for _, n := range []int{1, 4, 64} {
-			if h.state != s.state {
+		for _, n := range []int{1, 4, 64, 128, 256} { // the last two: 64 sequences with one and with three drafts each
+			if h.state != s.state && n <= 64 {
 				list = append(list, recurrent(h.state, decodesAt(n, s.contexts[0]))...)
 			}
 			for _, scheme := range []op.Scheme{op.SchemeF8Block, op.SchemeNVFP4} {
