@@ -148,8 +148,8 @@ func (c *benchCommand) check() error {
 		return fmt.Errorf("--force-acceptance %g is no probability (set it from 0 to 1)", c.Acceptance)
 	case c.Acceptance > 0 && !c.Speculative:
 		return errors.New("--force-acceptance is for guesses, and none are made (add --speculative, or leave it out)")
-	case c.Profile && c.Speculative:
-		return errors.New("--profile looks at steps that draw one token of each sequence (leave --speculative out)")
+	case c.Profile && c.Speculative && c.NumDrafts == 0:
+		return errors.New("--profile looks at steps that all have as many guesses (add --num-drafts 1, 2 or 3, or leave --speculative out)")
 	}
 	return nil
 }

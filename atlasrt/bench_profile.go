@@ -17,7 +17,7 @@ import (
 
 // profileFlags turn a benchmark into a profile.
 type profileFlags struct {
-	Profile bool `help:"Instead of rates, show where the time of a decode step, and of a prompt that is one step, goes: every kind of call alone, replayed over all layers' buffers."`
+	Profile bool `help:"Instead of rates, show where the time of a decode step, and of a prompt that is one step, goes: every kind of call alone, replayed over all layers' buffers. With --speculative --num-drafts, of a step with so many guesses."`
 }
 
 // profileReport is what JSON holds.
@@ -64,12 +64,13 @@ func (c *benchCommand) profile() error {
 	report.Checkpoint, report.Context = m.Checkpoint.String(), min(c.Context, m.Sizes.MaxContext-2)
 	b := newBencher(e, m.Layout.Vocab)
 	for _, tokens := range c.Prompt {
-		if tokens = min(tokens, m.Sizes.MaxContext-1, m.Sizes.MaxBatchTokens); tokens < 2 {
+		decode := 1 + 2*c.NumDrafts // behind the last token nothing is guessed
+		if tokens = min(tokens, m.Sizes.MaxContext-decode, m.Sizes.MaxBatchTokens); tokens < 2 {
 			continue
 		}
 		b.forget()
-		profiler.Expect(m.Target.Device, tokens, 1)
-		if _, err := b.run(1, tokens, 1); err != nil {
+		profiler.Expect(m.Target.Device, c.step(tokens, 1))
+		if _, err := b.run(1, tokens, decode); err != nil {
 			return err
 		}
 		step, err := profiler.Result()
@@ -80,11 +81,11 @@ func (c *benchCommand) profile() error {
 	}
 	for _, n := range c.Concurrency {
 		// The first run leaves the prompts in the cache, so that all sequences of the second decode together.
-		decode := min(8, m.Sizes.MaxContext-report.Context)
+		decode := min(8+4*c.NumDrafts, m.Sizes.MaxContext-report.Context)
 		if _, err := b.run(n, report.Context, decode); err != nil {
 			return err
 		}
-		profiler.Expect(m.Target.Device, n, n)
+		profiler.Expect(m.Target.Device, c.step(n*(1+c.NumDrafts), n))
 		if _, err := b.run(n, report.Context, decode); err != nil {
 			return err
 		}
@@ -102,6 +103,11 @@ func (c *benchCommand) profile() error {
 	return report.print(os.Stdout)
 }
 
+// step is one to be measured, with drafts where they are made.
+func (c *benchCommand) step(tokens, sequences int) optest.Step {
+	return optest.Step{Tokens: tokens, Sequences: sequences, Drafts: c.NumDrafts, Trimmed: c.MTPVocab > 0}
+}
+
 // print writes the report for people.
 func (r *profileReport) print(w io.Writer) error {
 	fmt.Fprintf(w, "%s on %s, where memory gives up to %.0f GB/s (%s)\n", r.Checkpoint, r.Hardware, float64(r.Ceiling)/1e9, r.Method)
@@ -111,10 +117,15 @@ func (r *profileReport) print(w io.Writer) error {
 			sum, calls = sum+row.Total().Seconds(), calls+row.Calls
 		}
 		what := fmt.Sprintf("%d sequences after %d tokens", step.Sequences, r.Context)
-		if step.Tokens > step.Sequences {
+		if step.Tokens > step.Sequences*(1+step.Drafts) {
 			what = fmt.Sprintf("a prompt of %d tokens", step.Tokens)
+		} else if step.Drafts > 0 {
+			what += fmt.Sprintf(", each with %d guesses", step.Drafts)
 		}
-		fmt.Fprintf(w, "\n%s: a step takes %s µs; %d calls, each alone, take %.1f µs\n", what, microseconds(step.Step.Median), calls, sum*1e6)
+		fmt.Fprintf(w, "\n%s: a step takes %s µs; %d calls, each alone, take %.1f µs\n", what, microseconds(step.Time.Median), calls, sum*1e6)
+		if step.Drafting.Median > 0 {
+			fmt.Fprintf(w, "what is behind its draws, which counts guesses and makes new ones, takes %s µs of it\n", microseconds(step.Drafting.Median))
+		}
 		t := table.New("op", "sizes", "kernels", "\tcalls", "\tµs each", "\tµs", "\t% of calls", "\tGB/s", "\t% of memory", "\tTFLOP/s")
 		for _, row := range step.Rows {
 			t.Row(row.Op, row.Case, strings.Join(row.Kernels, ", "), fmt.Sprint(row.Calls), microseconds(row.Time.Median), microseconds(row.Total()),

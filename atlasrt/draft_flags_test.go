@@ -60,7 +60,8 @@ func TestForcedAcceptance(t *testing.T) {
 		{[]string{"--speculative", "--force-acceptance=-1"}, "is no probability"},
 		{[]string{"--speculative", "--force-acceptance", "NaN"}, "is no probability"},
 		{[]string{"--force-acceptance", "0.8"}, "add --speculative"},
-		{[]string{"--speculative", "--profile"}, "leave --speculative out"},
+		{[]string{"--speculative", "--profile"}, "add --num-drafts"},
+		{[]string{"--speculative", "--profile", "--num-drafts", "2"}, ""},
 	}
 	for _, test := range cases {
 		c, _, err := parseLine(t, append([]string{"bench"}, test.args...)...)

@@ -17,10 +17,18 @@ import (
 
 // Profile is where the time of one step goes.
 type Profile struct {
-	Tokens    int          // rows of the step
-	Sequences int          // sequences of the step
-	Step      Timing       // of the whole step, replayed
-	Rows      []ProfileRow // those that take longest first
+	Step
+	Time     Timing       // of the whole step, replayed
+	Drafting Timing       // of its calls behind the draws, which accept drafts and make new ones; zero: there are none
+	Rows     []ProfileRow // those that take longest first
+}
+
+// Step is what a step reads and makes.
+type Step struct {
+	Tokens    int  // rows
+	Sequences int  // all of which draw tokens
+	Drafts    int  // that are made for each sequence behind the draws
+	Trimmed   bool // drafts are of a part of the vocabulary, and so looked up
 }
 
 // ProfileRow is all calls of an operation in a step that have the same sizes, usually one of each layer.
@@ -54,9 +62,9 @@ type Profiler struct {
 
 	mu     sync.Mutex
 	device device.Device
-	tokens int32 // of the step that is to be measured; zero: none
-	seqs   int32 // of that step
-	calls  []noted
+	want   Step    // that is to be measured; without tokens: none
+	draws  int     // launches of Sample of the step that is being queued
+	calls  []noted // of that step
 	result Profile
 	err    error
 }
@@ -77,12 +85,12 @@ func NewProfiler(set bundle.Set, points map[string]op.Kernel, act op.DType) *Pro
 	return p
 }
 
-// Expect asks for the next step with so many tokens and sequences, all of which sample, to be measured.
-func (p *Profiler) Expect(d device.Device, tokens, sequences int) {
+// Expect asks for the next step that is as the wanted one to be measured.
+func (p *Profiler) Expect(d device.Device, want Step) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.device, p.tokens, p.seqs, p.calls = d, int32(tokens), int32(sequences), nil
-	p.result, p.err = Profile{}, fmt.Errorf("no step read %d tokens of %d sequences (are there as many, and enough tokens?)", tokens, sequences)
+	p.device, p.want, p.draws, p.calls = d, want, 0, nil
+	p.result, p.err = Profile{}, fmt.Errorf("no step read %d tokens of %d sequences (are there as many, and enough tokens?)", want.Tokens, want.Sequences)
 }
 
 // Result is the profile of the step that was expected, or why there is none.
@@ -92,39 +100,40 @@ func (p *Profiler) Result() (Profile, error) {
 	return p.result, p.err
 }
 
-// call passes a call on. A step begins with Embedding, or with what makes its inputs right before it, and ends with Sample.
+// call passes a call on, and notes it if a step is to be measured and the call was served.
 func (p *Profiler) call(q op.Stream, args any) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	switch args.(type) {
 	case op.Pack, op.Unpack:
 		return ops.Call(p.Set, q, args)
-	case op.Embedding:
-		p.begin()
 	}
-	served := p.note(q, args)
-	if x, ok := args.(op.Sample); ok {
-		p.end(q, x)
-	}
-	return served
-}
-
-// note passes a call on, and notes it if a step is to be measured and the call was served.
-func (p *Profiler) note(q op.Stream, args any) bool {
-	if p.tokens == 0 {
+	if p.want.Tokens == 0 {
 		return ops.Call(p.Set, q, args)
 	}
 	l := &listener{Stream: q}
 	served := ops.Call(p.Set, l, args)
 	if served {
+		p.begin(args)
 		p.calls = append(p.calls, noted{args, l.kernels})
+		p.end(q, args)
 	}
 	return served
 }
 
-// begin drops the calls that were noted before a step, except what makes its inputs right before it.
-func (p *Profiler) begin() {
-	first := len(p.calls)
+// begin drops the calls before a step when its second call comes. A step begins with Embedding, or with what makes its inputs right before
+// it. Where NormPair follows, the embedding is that of a head, which drafts behind the draws of a step.
+func (p *Profiler) begin(args any) {
+	first := len(p.calls) - 1
+	if first < 0 {
+		return
+	}
+	if _, ok := p.calls[first].args.(op.Embedding); !ok {
+		return
+	}
+	if _, head := args.(op.NormPair); head {
+		return
+	}
 	for ; first > 0; first-- {
 		switch p.calls[first-1].args.(type) {
 		case op.Resolve, op.Advance:
@@ -132,16 +141,25 @@ func (p *Profiler) begin() {
 		}
 		break
 	}
-	p.calls = slices.Delete(p.calls, 0, first)
+	p.calls, p.draws = slices.Delete(p.calls, 0, first), 0
 }
 
-// end measures the step if it is the one that is wanted.
-func (p *Profiler) end(q op.Stream, x op.Sample) {
-	if s, ok := q.(device.Stream); ok && p.tokens > 0 && x.Rows == p.seqs && p.reads(p.tokens) {
-		p.tokens = 0
-		p.result, p.err = p.measure(s)
+// end measures the step if it is the one that is wanted. It ends with Sample, that of its last draft where it has drafts; behind that comes
+// Lookup where drafts are looked up.
+func (p *Profiler) end(q op.Stream, args any) {
+	_, looked := args.(op.Lookup)
+	x, drawn := args.(op.Sample)
+	if drawn {
+		p.draws++
 	}
-	p.calls = p.calls[:0]
+	if last := looked || drawn && (p.want.Drafts == 0 || !p.want.Trimmed); !last || p.draws <= p.want.Drafts {
+		return
+	}
+	if s, ok := q.(device.Stream); ok && (looked || int(x.Rows) == p.want.Sequences) && p.reads(p.want.Tokens) {
+		p.result, p.err = p.measure(s)
+		p.want = Step{}
+	}
+	p.calls, p.draws = p.calls[:0], 0
 }
 
 // listener is a stream that notes which kernels are launched.
@@ -155,12 +173,10 @@ func (l *listener) Launch(k op.Kernel, g op.Grid) {
 	l.Stream.Launch(k, g)
 }
 
-// reads reports whether the step has so many rows.
-func (p *Profiler) reads(tokens int32) bool {
-	return slices.ContainsFunc(p.calls, func(n noted) bool {
-		x, ok := n.args.(op.Embedding)
-		return ok && x.Rows == tokens
-	})
+// reads reports whether the step that is being queued has so many rows.
+func (p *Profiler) reads(tokens int) bool {
+	i := slices.IndexFunc(p.calls, func(n noted) bool { _, ok := n.args.(op.Embedding); return ok })
+	return i >= 0 && int(p.calls[i].args.(op.Embedding).Rows) == tokens
 }
 
 // measure times the step that was noted, each kind of call and all of them.
@@ -170,11 +186,14 @@ func (p *Profiler) measure(s device.Stream) (result Profile, err error) {
 		return result, errors.New("this device records no steps, which is how they are measured")
 	}
 	clock := replaying{g, s}
-	step := func(int) {
-		for _, n := range p.calls {
-			ops.Call(p.Set, s, n.args)
+	replay := func(calls []noted) func(int) {
+		return func(int) {
+			for _, n := range calls {
+				ops.Call(p.Set, s, n.args)
+			}
 		}
 	}
+	step := replay(p.calls)
 	var order []string
 	groups := map[string][]noted{}
 	for _, n := range p.calls {
@@ -184,12 +203,7 @@ func (p *Profiler) measure(s device.Stream) (result Profile, err error) {
 		}
 		groups[name] = append(groups[name], n)
 	}
-	result.Sequences = int(p.calls[len(p.calls)-1].args.(op.Sample).Rows)
-	for _, n := range p.calls {
-		if x, ok := n.args.(op.Embedding); ok {
-			result.Tokens = int(x.Rows)
-		}
-	}
+	result.Step = p.want
 	for _, name := range order {
 		calls := groups[name]
 		step(0) // the measurements before have changed buffers: the step writes them again
@@ -207,8 +221,13 @@ func (p *Profiler) measure(s device.Stream) (result Profile, err error) {
 		result.Rows = append(result.Rows, row)
 	}
 	slices.SortStableFunc(result.Rows, func(a, b ProfileRow) int { return cmp.Compare(b.Total(), a.Total()) })
-	result.Step, err = clock.time(1, step)
+	if result.Time, err = clock.time(1, step); err != nil {
+		return result, err
+	}
 	step(0)
+	if i := slices.IndexFunc(p.calls, func(n noted) bool { _, ok := n.args.(op.Accept); return ok }); i >= 0 {
+		result.Drafting, err = clock.time(1, replay(p.calls[i:]))
+	}
 	return result, err
 }
 

@@ -1,6 +1,7 @@
 package optest_test
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -49,7 +50,7 @@ func TestProfilerMeasuresADecodeStep(t *testing.T) {
 			Out: zeros + 4<<16, Logits: zeros, Temperature: zeros, TopP: zeros, MinP: zeros, TopNSigma: zeros, MinEntropy: zeros, XTCProbability: zeros, XTCThreshold: zeros, TopK: zeros, Seed: zeros, Position: zeros,
 			EditStarts: zeros, EditToken: zeros, EditBias: zeros, EditFactor: zeros, EditOffset: zeros, Rows: samples, Vocab: vocab})
 	}
-	set.Expect(d, 2, 2)
+	set.Expect(d, optest.Step{Tokens: 2, Sequences: 2})
 	step(7, 2) // a prefill
 	step(1, 1)
 	if r, err := set.Result(); err == nil || !strings.Contains(err.Error(), "no step read 2 tokens of 2 sequences") {
@@ -84,13 +85,96 @@ func TestProfilerMeasuresADecodeStep(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("got  %v\nwant %v", got, want)
 	}
-	if r.Tokens != 2 || r.Sequences != 2 || r.Step.Median <= 0 || open != 0 {
-		t.Errorf("got %d sequences, a step of %v and %d recorded steps left open, want 2, some time and none", r.Sequences, r.Step, open)
+	if r.Tokens != 2 || r.Sequences != 2 || r.Time.Median <= 0 || r.Drafting.Median != 0 || open != 0 {
+		t.Errorf("got %d sequences, a step of %v and %d recorded steps left open, want 2, some time and none", r.Sequences, r.Time, open)
 	}
-	set.Expect(d, 7, 2) // a prompt
+	set.Expect(d, optest.Step{Tokens: 7, Sequences: 2}) // a prompt
 	step(2, 2)
 	step(7, 2)
 	if r, err = set.Result(); err != nil || r.Tokens != 7 || r.Sequences != 2 {
 		t.Errorf("got %d tokens of %d sequences, %v; want 7 of 2", r.Tokens, r.Sequences, err)
+	}
+}
+
+// Steps with drafts end with the last of them, which is looked up where drafts are trimmed; a step with fewer is another step.
+func TestProfilerMeasuresDrafts(t *testing.T) {
+	const hidden, vocab = 32, 64
+	captured, open := 0, 0
+	d := recorder{host.New(0), false, &captured, &open}
+	stream, err := d.Stream(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	zeros, err := d.Alloc(1 << 20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	set := optest.NewProfiler(oracle.New(op.BF16), nil, op.BF16)
+	at := func(n int) op.Ptr { return zeros + op.Ptr(n)<<12 }
+	embed := func(rows int32) {
+		set.Embedding(stream, op.Embedding{Out: at(1), IDs: zeros, W: op.Weight{Data: zeros, Scheme: op.SchemeBF16, Rows: vocab, Cols: hidden, Count: 1}, Rows: rows})
+	}
+	draw := func(rows int32) {
+		set.Sample(stream, op.Likeliest(at(9), at(16), at(20), rows, vocab))
+	}
+	step := func(rows, chunks int32, drafts int, trimmed bool) {
+		embed(rows)
+		set.RMSNorm(stream, op.RMSNorm{Out: at(2), In: at(1), Scale: zeros, Rows: rows, Cols: hidden, Eps: 1})
+		if chunks > 0 {
+			draw(rows)
+			set.Accept(stream, op.Accept{Counts: at(3), Next: at(4), Last: at(5), Draws: at(6), Behind: at(7), Starts: zeros, Index: zeros, Tokens: zeros, Position: zeros,
+				Rows: rows, Samples: rows, Chunks: chunks})
+		}
+		for n := range max(drafts, 1) { // the head takes in the rows of every step
+			if n > 0 {
+				rows = chunks
+			}
+			embed(rows)
+			set.NormPair(stream, op.NormPair{Out: at(10), In: at(1), Other: at(1), Scale: zeros, OtherScale: zeros, Rows: rows, OtherRows: rows, Cols: hidden, Eps: 1})
+			if drafts == 0 {
+				return
+			}
+			draw(chunks)
+			if trimmed {
+				set.Lookup(stream, op.Lookup{IDs: at(8), Table: zeros, Rows: chunks, Count: vocab})
+			}
+		}
+	}
+	calls := func(r optest.Profile) (all []string) {
+		for _, x := range r.Rows {
+			all = append(all, fmt.Sprintf("%d %s %s", x.Calls, x.Op, x.Case))
+		}
+		slices.Sort(all)
+		return all
+	}
+	want := []string{
+		"1 Accept rows 6", "1 Embedding bf16 64×32 rows 2", "1 NormPair columns 32 rows 2", "1 NormPair columns 32 rows 6",
+		"1 RMSNorm columns 32 rows 6", "1 Sample vocabulary 64 rows 6", "2 Embedding bf16 64×32 rows 6", "2 Sample vocabulary 64 rows 2",
+	}
+	for _, trimmed := range []bool{false, true} {
+		set.Expect(d, optest.Step{Tokens: 6, Sequences: 2, Drafts: 2, Trimmed: trimmed})
+		step(6, 0, 0, trimmed) // a part of a prompt
+		step(6, 2, 1, trimmed) // fewer drafts
+		step(6, 2, 0, trimmed)
+		step(3, 1, 2, trimmed)
+		step(5, 2, 2, trimmed)
+		if r, err := set.Result(); err == nil {
+			t.Fatalf("trimmed %v: got a profile of %+v before the step", trimmed, r.Step)
+		}
+		step(6, 2, 2, trimmed)
+		step(6, 2, 2, trimmed)
+		r, err := set.Result()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := (optest.Step{Tokens: 6, Sequences: 2, Drafts: 2, Trimmed: trimmed}); r.Step != want || r.Time.Median <= 0 || r.Drafting.Median <= 0 || open != 0 {
+			t.Errorf("got %+v in %v, of which %v draft, want %+v; %d recorded steps are open", r.Step, r.Time, r.Drafting, want, open)
+		}
+		if trimmed {
+			want = slices.Insert(want, 7, "2 Lookup count 64 rows 2")
+		}
+		if got := calls(r); !slices.Equal(got, want) {
+			t.Errorf("trimmed %v: got %q\nwant %q", trimmed, got, want)
+		}
 	}
 }
