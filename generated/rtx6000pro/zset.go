@@ -1018,9 +1018,9 @@ func (s *Set) PagedAttention(q op.Stream, a op.PagedAttention) {
 		s.launchAttentionMany_128(q, a)
 	case a.KVType == op.BF16 && a.HeadDim == 128 && int64(a.QPitch)%8 == 0:
 		s.launchAttentionMixed_128(q, a)
-	case a.KVType == op.BF16 && a.HeadDim == 256 && int64(a.QPitch)%8 == 0 && int64(a.Seqs)*int64(a.KVHeads)*32 <= 1316 && int64(a.Rows)*int64(a.Heads) <= 8*int64(a.Seqs)*int64(a.KVHeads):
+	case a.KVType == op.BF16 && a.HeadDim == 256 && int64(a.QPitch)%8 == 0 && int64(a.Rows) <= 4*int64(a.Seqs) && int64(a.Seqs)*int64(a.KVHeads)*((int64(a.Rows)*int64(a.Heads)+(max(1, 8*int64(a.Seqs)*int64(a.KVHeads))-1))/max(1, 8*int64(a.Seqs)*int64(a.KVHeads)))*32 <= 1316:
 		s.launchAttentionCluster_256_8(q, a)
-	case a.KVType == op.BF16 && a.HeadDim == 256 && int64(a.QPitch)%8 == 0 && int64(a.Seqs)*int64(a.KVHeads)*4 <= 188 && int64(a.MaxBlocks)*int64(a.BlockSize) <= 16384 && int64(a.Rows)*int64(a.Heads) <= 8*int64(a.Seqs)*int64(a.KVHeads):
+	case a.KVType == op.BF16 && a.HeadDim == 256 && int64(a.QPitch)%8 == 0 && int64(a.Rows) <= 4*int64(a.Seqs) && int64(a.Seqs)*int64(a.KVHeads)*((int64(a.Rows)*int64(a.Heads)+(max(1, 8*int64(a.Seqs)*int64(a.KVHeads))-1))/max(1, 8*int64(a.Seqs)*int64(a.KVHeads)))*4 <= 188 && int64(a.MaxBlocks)*int64(a.BlockSize) <= 16384:
 		s.launchAttentionCluster_256_4(q, a)
 	case !s.has.exact && a.KVType == op.BF16 && a.HeadDim == 256 && int64(a.QPitch)%8 == 0 && (int64(a.Rows) <= 2*int64(a.Seqs) || int64(a.Rows)*int64(a.Heads) <= 4096) && int64(a.Rows)*int64(a.Heads) <= 8*int64(a.Seqs)*int64(a.KVHeads):
 		s.launchAttentionShares_256(q, a)
@@ -2406,7 +2406,7 @@ func (s *Set) launchAttentionMixed_128(q op.Stream, a op.PagedAttention) {
 
 // launchAttentionCluster_256_8: kernels/lib/cuda/attention_256.toml, order tiles.
 func (s *Set) launchAttentionCluster_256_8(q op.Stream, a op.PagedAttention) {
-	if g := (op.Grid{X: uint32(8 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32(8 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: uint32(max(1, (int64(a.Rows)*int64(a.Heads)+(max(1, 8*int64(a.Seqs)*int64(a.KVHeads))-1))/max(1, 8*int64(a.Seqs)*int64(a.KVHeads))))}); g.X != 0 && g.Y != 0 && g.Z != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[kernelAttentionCluster_256_8], g)
 	}
@@ -2414,7 +2414,7 @@ func (s *Set) launchAttentionCluster_256_8(q op.Stream, a op.PagedAttention) {
 
 // launchAttentionCluster_256_4: kernels/lib/cuda/attention_256.toml, order tiles.
 func (s *Set) launchAttentionCluster_256_4(q op.Stream, a op.PagedAttention) {
-	if g := (op.Grid{X: uint32(4 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: 1}); g.X != 0 && g.Y != 0 {
+	if g := (op.Grid{X: uint32(4 * int64(a.KVHeads)), Y: uint32(a.Seqs), Z: uint32(max(1, (int64(a.Rows)*int64(a.Heads)+(max(1, 8*int64(a.Seqs)*int64(a.KVHeads))-1))/max(1, 8*int64(a.Seqs)*int64(a.KVHeads))))}); g.X != 0 && g.Y != 0 && g.Z != 0 {
 		*(*op.PagedAttention)(q.Args(unsafe.Sizeof(a))) = a
 		q.Launch(s.kernels[kernelAttentionCluster_256_4], g)
 	}

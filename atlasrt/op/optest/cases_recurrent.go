@@ -62,6 +62,7 @@ func raggedBatches(o Options) []ragged {
 		{"decodes", []stretch{{rows: 1, position: 1}, {rows: 1, position: 2}, {rows: 1, position: 300}, {rows: 1, padding: true}, {rows: 1, position: 63}, {rows: 1}}, 2, 0},
 		{"chunks", []stretch{{rows: 2}, {rows: 63}, {rows: 3, position: 5}, {rows: 64, position: 1}, {rows: 1}, {rows: 65, position: 100}, {rows: 3}}, 3, 0},
 		{"nothing", []stretch{{position: 5}, {rows: 2, padding: true}, {position: 0}}, 1, 0},
+		{"three rows of one sequence, none of others", []stretch{{position: 5}, {rows: 3, position: 30}, {position: 0}}, 0, 0},
 		{"after drafts", drafted, 0, 3},
 		{"at most one draft", []stretch{
 			{rows: 2, position: 9, drafts: 1, accepted: 1}, {rows: 1, position: 4, accepted: 1}, {rows: 2, position: 3, drafts: 1}, {position: 8, accepted: 1},

@@ -47,6 +47,13 @@ func sizedAttention() []*Case {
 		h = heads{8, 2, dim} // four rows of four heads are two groups of query vectors
 		list = append(list, attention(fmt.Sprintf("four rows and decodes %s", h), h.attention(op.BF16, 16, 0), []sequence{{4, 1900}, {1, 500}, {1, 70}, {0, 0}}, 0))
 	}
+	for _, h := range []heads{{16, 2, 256}, {24, 4, 256}, {32, 2, 256}} { // rows with drafts: several groups of query vectors, beside one another or in turns
+		for _, batch := range [][]sequence{
+			{{4, 1100}}, {{4, 1900}, {1, 500}, {0, 0}, {2, 70}}, {{6, 130}, {0, 5}, {1, 1}}, {{4, 300}, {4, 4}, {4, 700}, {4, 65}},
+		} {
+			list = append(list, attention(fmt.Sprintf("rows with drafts %s, %d sequences", h, len(batch)), h.attention(op.BF16, 16, 0), batch, len(batch)%2))
+		}
+	}
 	for _, dim := range []int{32, 64, 128, 256} {
 		h := heads{32, 4, dim}
 		x := h.attention(op.BF16, 16, 0)

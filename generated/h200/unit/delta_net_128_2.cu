@@ -10,6 +10,6 @@ struct atlas_delta_net_128_2_constants {
     static constexpr int kBlocks = 8, kDim = 128, kRatio = 2, kCluster = 8, kShared = 0, kThreads = 256;
 };
 
-extern "C" __global__ void __launch_bounds__(256) atlas_delta_net_128_2(const __grid_constant__ arguments a) {
+extern "C" __global__ void __launch_bounds__(256, 3) atlas_delta_net_128_2(const __grid_constant__ arguments a) {
     delta_net<atlas_delta_net_128_2_constants>(a.op);
 }

@@ -10,6 +10,6 @@ struct atlas_delta_net_128_3_constants {
     static constexpr int kBlocks = 8, kDim = 128, kRatio = 3, kCluster = 8, kShared = 0, kThreads = 384;
 };
 
-extern "C" __global__ void __launch_bounds__(384) atlas_delta_net_128_3(const __grid_constant__ arguments a) {
+extern "C" __global__ void __launch_bounds__(384, 2) atlas_delta_net_128_3(const __grid_constant__ arguments a) {
     delta_net<atlas_delta_net_128_3_constants>(a.op);
 }

@@ -9,7 +9,7 @@ struct arguments {
 struct atlas_expert_down_nvfp4_spread_4_of_9_constants {
     static constexpr atlas_Scheme kScheme = ATLAS_SCHEME_NVFP4;
     static constexpr bool kSpreads = true;
-    static constexpr int kAhead = 9, kPool = 37440, kRing = 138240, kRows = 4, kTop = 9, kUnits = 4, kCluster = 1, kShared = 184960, kThreads = 576;
+    static constexpr int kAhead = 16, kPool = 37440, kRing = 147456, kRows = 4, kTop = 9, kUnits = 4, kCluster = 1, kShared = 194176, kThreads = 576;
 };
 
 extern "C" __global__ void __launch_bounds__(576, 1) atlas_expert_down_nvfp4_spread_4_of_9(const __grid_constant__ arguments a) {

@@ -8,9 +8,9 @@ struct arguments {
 
 struct atlas_expert_up_nvfp4_spread_4_of_9_constants {
     static constexpr atlas_Scheme kScheme = ATLAS_SCHEME_NVFP4;
-    static constexpr int kPool = 24640, kRows = 4, kStages = 4, kTeams = 2, kTop = 9, kUnits = 2, kCluster = 1, kShared = 183296, kThreads = 576;
+    static constexpr int kPool = 24640, kRows = 4, kStages = 3, kTeams = 3, kTop = 9, kUnits = 1, kCluster = 1, kShared = 121856, kThreads = 864;
 };
 
-extern "C" __global__ void __launch_bounds__(576, 1) atlas_expert_up_nvfp4_spread_4_of_9(const __grid_constant__ arguments a) {
+extern "C" __global__ void __launch_bounds__(864, 1) atlas_expert_up_nvfp4_spread_4_of_9(const __grid_constant__ arguments a) {
     expert_up_team<atlas_expert_up_nvfp4_spread_4_of_9_constants>(a.op);
 }

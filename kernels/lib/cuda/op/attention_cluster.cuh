@@ -1,12 +1,12 @@
 // PagedAttention for few sequences of few rows, in one launch.
 //
-// attention_cluster: a cluster of kBlocks blocks has a key head of a sequence. Four
-// warps of each block multiply as in attention_ring.cuh, kBringWarps bring tiles, and kFoldWarps fold the columns of values that are the
+// attention_cluster: a cluster of kBlocks blocks has a key head of a sequence and kColumns of its query vectors, or every so many of them
+// where there are more than clusters beside one another. Four warps of each block multiply as in attention_ring.cuh, kBringWarps bring tiles, and kFoldWarps fold the columns of values that are the
 // block's own, which all blocks of the cluster send it.
 //
 // In the order of attention_order.cuh (kEven false) they send in rounds: in a round each block has a chunk, or a tile where less than a
 // chunk for each block is left. Even, each block has as many tiles as the others, or one more, next to one another, and sends one sum of them.
-// Grid: kBlocks·KVHeads, Seqs; block: 32·(kFewWarps + kBringWarps + kFoldWarps); dynamic shared memory: 2·kSlots·kKeys·kDim bytes.
+// Grid: kBlocks·KVHeads, Seqs, any; block: 32·(kFewWarps + kBringWarps + kFoldWarps); dynamic shared memory: 2·kSlots·kKeys·kDim bytes.
 #pragma once
 #include "lib/cuda/op/attention_ring.cuh"
 #include "lib/cuda/ptx/peer.cuh"
@@ -28,6 +28,9 @@ __device__ turn turn_at(const share &of, int rank, int base) {
     }
 }
 
+// How many of a sequence's passes a cluster has: gridDim.z of them take turns.
+__device__ inline int own_passes(const share &of) { return max(of.passes - int(blockIdx.z) + int(gridDim.z) - 1, 0) / int(gridDim.z); }
+
 // A block's tiles of its sequence.
 template <int kBlocks, bool kEven>
 struct turns {
@@ -38,9 +41,10 @@ struct turns {
     __device__ void begin(int base) { now = turn_at<kBlocks, kEven>(of, rank, base), tile = now.first; }
     // Of all rounds and passes; before the first tile is done.
     __device__ int count() const {
-        if constexpr (kEven) return of.passes * (now.end - now.first);
+        const int passes = own_passes(of);
+        if constexpr (kEven) return passes * (now.end - now.first);
         const int rounds = of.tiles / (kChunk * kBlocks), left = of.tiles - rounds * kChunk * kBlocks;
-        return of.passes * (rounds * kChunk + (left - rank + kBlocks - 1) / kBlocks);
+        return passes * (rounds * kChunk + (left - rank + kBlocks - 1) / kBlocks);
     }
     __device__ int head(const atlas_PagedAttention &) const { return key_head; }
     __device__ bool next(const atlas_PagedAttention &) {
@@ -110,7 +114,7 @@ struct post {
         const int thread = threadIdx.x % kThreads, q = thread % kColumns, width = min(kWidth, kDim - rank * kWidth);  // columns of values of this block
         const auto column = [&](int i) { return thread / kColumns + i * (kThreads / kColumns); };
         int n = 0;
-        for (int pass = 0; pass < of.passes; pass++) {
+        for (int pass = blockIdx.z; pass < of.passes; pass += gridDim.z) {
             const tile t = of.group<kColumns>(a, seq, head, pass);
             float values[kEach] = {}, chunk[kEach] = {};
             running all, part_sum;  // of chunks, and of the parts of one
@@ -191,7 +195,7 @@ __device__ void attention_cluster(const atlas_PagedAttention &a) {
     atlas::wait_cluster();
     if (w >= kFewWarps && w < kFewWarps + P::kBringWarps) {
         const turns<P::kBlocks, P::kEven> mine(of, seq, head, rank);
-        if (rank < of.tiles) bring<P::kBringWarps>(a, r, mine, mine.count());
+        if (rank < of.tiles && own_passes(of) > 0) bring<P::kBringWarps>(a, r, mine, mine.count());
         return;
     }
     const post<P::kDim, P::kColumns, P::kBlocks, P::kEven> p = {a, mail, of, seq, head, rank};
@@ -201,7 +205,7 @@ __device__ void attention_cluster(const atlas_PagedAttention &a) {
     }
     const float factor = a.Scale * atlas::kLog2E;
     int n = 0;  // rounds
-    for (int pass = 0; pass < of.passes; pass++) {
+    for (int pass = blockIdx.z; pass < of.passes; pass += gridDim.z) {
         const tile t = of.group<P::kColumns>(a, seq, head, pass);
         const few_queries<P::kDim, P::kColumns> query(a, t, s);
         for (int base = 0; base < of.tiles; base = turn_at<P::kBlocks, P::kEven>(of, rank, base).next, n++) {
