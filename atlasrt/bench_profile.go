@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/atlas-inference/atlas/atlasrt/internal/engine"
+	"github.com/atlas-inference/atlas/atlasrt/internal/instance"
 	"github.com/atlas-inference/atlas/atlasrt/op/optest"
 	"github.com/atlas-inference/atlas/internal/table"
 )
@@ -61,51 +62,58 @@ func (c *benchCommand) profile() error {
 		return err
 	}
 	defer e.Close()
-	report.Checkpoint, report.Context = m.Checkpoint.String(), min(c.Context, m.Sizes.MaxContext-2)
-	b := newBencher(e, m.Layout.Vocab)
+	report.Checkpoint, report.Context = m.Checkpoint.String(), min(c.Context, m.Sizes.MaxContext-2-c.NumDrafts)
+	failed := c.measure(profiler, m, newBencher(e, m.Layout.Vocab), &report)
+	if failed != nil && len(report.Steps) == 0 {
+		return failed
+	}
+	if c.JSON {
+		encoder := json.NewEncoder(os.Stdout)
+		encoder.SetIndent("", "  ")
+		return errors.Join(encoder.Encode(report), failed)
+	}
+	return errors.Join(report.print(os.Stdout), failed)
+}
+
+// measure appends the profile of each step to a report, up to the first that fails.
+func (c *benchCommand) measure(p *optest.Profiler, m *instance.Loaded, b *bencher, report *profileReport) error {
+	step := optest.Step{Drafts: c.NumDrafts, Trimmed: c.MTPVocab > 0 && c.MTPVocab < int(m.Layout.Vocab)}
+	add := func(sequences, prompt, decode int) error {
+		step.Sequences = sequences
+		p.Expect(m.Target.Device, step)
+		if _, err := b.run(sequences, prompt, decode); err != nil {
+			return err
+		}
+		result, err := p.Result()
+		if err == nil {
+			report.Steps = append(report.Steps, result)
+		}
+		return err
+	}
 	for _, tokens := range c.Prompt {
 		decode := 1 + 2*c.NumDrafts // behind the last token nothing is guessed
 		if tokens = min(tokens, m.Sizes.MaxContext-decode, m.Sizes.MaxBatchTokens); tokens < 2 {
 			continue
 		}
 		b.forget()
-		profiler.Expect(m.Target.Device, c.step(tokens, 1))
-		if _, err := b.run(1, tokens, decode); err != nil {
+		step.Tokens, step.Draws = tokens, 1
+		if err := add(1, tokens, decode); err != nil {
 			return err
 		}
-		step, err := profiler.Result()
-		if err != nil {
-			return err
-		}
-		report.Steps = append(report.Steps, step)
 	}
 	for _, n := range c.Concurrency {
-		// The first run leaves the prompts in the cache, so that all sequences of the second decode together.
-		decode := min(8+4*c.NumDrafts, m.Sizes.MaxContext-report.Context)
+		// The first sequence must not end before the last one has begun. Where sequences have no states, a first run leaves the prompts in the cache.
+		before := (n*report.Context + m.Sizes.MaxBatchTokens - 1) / m.Sizes.MaxBatchTokens
+		decode := min(8+(1+c.NumDrafts)*(4+before), m.Sizes.MaxContext-report.Context)
 		if _, err := b.run(n, report.Context, decode); err != nil {
 			return err
 		}
-		profiler.Expect(m.Target.Device, c.step(n*(1+c.NumDrafts), n))
-		if _, err := b.run(n, report.Context, decode); err != nil {
+		step.Tokens, step.Draws = n*(1+c.NumDrafts), n*(1+c.NumDrafts)
+		if err := add(n, report.Context, decode); err != nil {
 			return err
 		}
-		step, err := profiler.Result()
-		if err != nil {
-			return err
-		}
-		report.Steps = append(report.Steps, step)
 	}
-	if c.JSON {
-		encoder := json.NewEncoder(os.Stdout)
-		encoder.SetIndent("", "  ")
-		return encoder.Encode(report)
-	}
-	return report.print(os.Stdout)
-}
-
-// step is one to be measured, with drafts where they are made.
-func (c *benchCommand) step(tokens, sequences int) optest.Step {
-	return optest.Step{Tokens: tokens, Sequences: sequences, Drafts: c.NumDrafts, Trimmed: c.MTPVocab > 0}
+	return nil
 }
 
 // print writes the report for people.
@@ -117,7 +125,7 @@ func (r *profileReport) print(w io.Writer) error {
 			sum, calls = sum+row.Total().Seconds(), calls+row.Calls
 		}
 		what := fmt.Sprintf("%d sequences after %d tokens", step.Sequences, r.Context)
-		if step.Tokens > step.Sequences*(1+step.Drafts) {
+		if step.Tokens > step.Draws {
 			what = fmt.Sprintf("a prompt of %d tokens", step.Tokens)
 		} else if step.Drafts > 0 {
 			what += fmt.Sprintf(", each with %d guesses", step.Drafts)

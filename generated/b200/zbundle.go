@@ -23,7 +23,7 @@ func Bundle() *bundle.Bundle {
 		Needs:       []string{"sm_100a"},
 		Features:    []string{},
 		Kernels:     Kernels[:],
-		Contract:    "5ecbd261d9fc0e8eff53cc743c8d86cb",
+		Contract:    "de7b22c31eb99ac2bf55a99fea80f721",
 		Files:       files,
 		New: func(kernels []op.Kernel, has func(feature string) bool) bundle.Set {
 			return New(kernels, has)

@@ -23,7 +23,7 @@ func Bundle() *bundle.Bundle {
 		Needs:       []string{"sm_121a"},
 		Features:    []string{},
 		Kernels:     Kernels[:],
-		Contract:    "cda2feb9f52291ed1f072778e3776a85",
+		Contract:    "a2d5e52ba7efd5986726790be6a1286b",
 		Files:       files,
 		New: func(kernels []op.Kernel, has func(feature string) bool) bundle.Set {
 			return New(kernels, has)

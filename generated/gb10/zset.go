@@ -1018,9 +1018,9 @@ func (s *Set) PagedAttention(q op.Stream, a op.PagedAttention) {
 		s.launchAttentionMany_128(q, a)
 	case a.KVType == op.BF16 && a.HeadDim == 128 && int64(a.QPitch)%8 == 0:
 		s.launchAttentionMixed_128(q, a)
-	case a.KVType == op.BF16 && a.HeadDim == 256 && int64(a.QPitch)%8 == 0 && int64(a.Rows) <= 4*int64(a.Seqs) && int64(a.Seqs)*int64(a.KVHeads)*((int64(a.Rows)*int64(a.Heads)+(max(1, 8*int64(a.Seqs)*int64(a.KVHeads))-1))/max(1, 8*int64(a.Seqs)*int64(a.KVHeads)))*32 <= 336:
+	case a.KVType == op.BF16 && a.HeadDim == 256 && int64(a.QPitch)%8 == 0 && (int64(a.Rows) <= 4*int64(a.Seqs) || int64(a.Rows)*int64(a.Heads) <= 8*int64(a.Seqs)*int64(a.KVHeads)) && int64(a.Seqs)*int64(a.KVHeads)*((int64(a.Rows)*int64(a.Heads)+(max(1, 8*int64(a.Seqs)*int64(a.KVHeads))-1))/max(1, 8*int64(a.Seqs)*int64(a.KVHeads)))*32 <= 336:
 		s.launchAttentionCluster_256_8(q, a)
-	case a.KVType == op.BF16 && a.HeadDim == 256 && int64(a.QPitch)%8 == 0 && int64(a.Rows) <= 4*int64(a.Seqs) && int64(a.Seqs)*int64(a.KVHeads)*((int64(a.Rows)*int64(a.Heads)+(max(1, 8*int64(a.Seqs)*int64(a.KVHeads))-1))/max(1, 8*int64(a.Seqs)*int64(a.KVHeads)))*4 <= 48 && int64(a.MaxBlocks)*int64(a.BlockSize) <= 16384:
+	case a.KVType == op.BF16 && a.HeadDim == 256 && int64(a.QPitch)%8 == 0 && (int64(a.Rows) <= 4*int64(a.Seqs) || int64(a.Rows)*int64(a.Heads) <= 8*int64(a.Seqs)*int64(a.KVHeads)) && int64(a.Seqs)*int64(a.KVHeads)*((int64(a.Rows)*int64(a.Heads)+(max(1, 8*int64(a.Seqs)*int64(a.KVHeads))-1))/max(1, 8*int64(a.Seqs)*int64(a.KVHeads)))*4 <= 48 && int64(a.MaxBlocks)*int64(a.BlockSize) <= 16384:
 		s.launchAttentionCluster_256_4(q, a)
 	case !s.has.exact && a.KVType == op.BF16 && a.HeadDim == 256 && int64(a.QPitch)%8 == 0 && (int64(a.Rows) <= 2*int64(a.Seqs) || int64(a.Rows)*int64(a.Heads) <= 4096) && int64(a.Rows)*int64(a.Heads) <= 8*int64(a.Seqs)*int64(a.KVHeads):
 		s.launchAttentionShares_256(q, a)

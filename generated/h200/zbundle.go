@@ -23,7 +23,7 @@ func Bundle() *bundle.Bundle {
 		Needs:       []string{"sm_90a"},
 		Features:    []string{},
 		Kernels:     Kernels[:],
-		Contract:    "9db08effeebea72fd2dbac195a270a12",
+		Contract:    "1f8fe2546ce1c9408c135af0067ccdc4",
 		Files:       files,
 		New: func(kernels []op.Kernel, has func(feature string) bool) bundle.Set {
 			return New(kernels, has)

@@ -4793,7 +4793,7 @@ func (s *Set) PagedAttention(q op.Stream, a op.PagedAttention) {
 		s.launchAttentionEven_128_2Many(q, a)
 	case a.KVType == op.BF16 && a.HeadDim == 128 && int64(a.QPitch)%8 == 0 && int64(a.Seqs)*int64(a.KVHeads) > 128 && int64(a.MaxBlocks)*int64(a.BlockSize) <= 2048 && int64(a.Rows)*int64(a.Heads) <= 8*int64(a.Seqs)*int64(a.KVHeads):
 		s.launchAttentionWhole_128(q, a)
-	case a.KVType == op.BF16 && a.HeadDim == 256 && int64(a.QPitch)%8 == 0 && int64(a.Rows) <= 4*int64(a.Seqs) && int64(a.Seqs)*int64(a.KVHeads)*((int64(a.Rows)*int64(a.Heads)+(max(1, 8*int64(a.Seqs)*int64(a.KVHeads))-1))/max(1, 8*int64(a.Seqs)*int64(a.KVHeads))) <= 8:
+	case a.KVType == op.BF16 && a.HeadDim == 256 && int64(a.QPitch)%8 == 0 && (int64(a.Rows) <= 4*int64(a.Seqs) || int64(a.Rows)*int64(a.Heads) <= 8*int64(a.Seqs)*int64(a.KVHeads)) && int64(a.Seqs)*int64(a.KVHeads)*((int64(a.Rows)*int64(a.Heads)+(max(1, 8*int64(a.Seqs)*int64(a.KVHeads))-1))/max(1, 8*int64(a.Seqs)*int64(a.KVHeads))) <= 8:
 		s.launchAttentionCluster_256_16(q, a)
 	case !s.has.exact && a.KVType == op.BF16 && a.HeadDim == 64 && int64(a.QPitch)%8 == 0 && int64(a.Rows) > 2*int64(a.Seqs) && int64(a.Rows)*int64(a.Heads) > 4096 && a.Seqs == 1:
 		s.launchAttentionWide_64(q, a)
@@ -4837,9 +4837,9 @@ func (s *Set) PagedAttention(q op.Stream, a op.PagedAttention) {
 		s.launchAttentionMany_128(q, a)
 	case a.KVType == op.BF16 && a.HeadDim == 128 && int64(a.QPitch)%8 == 0:
 		s.launchAttentionMixed_128(q, a)
-	case a.KVType == op.BF16 && a.HeadDim == 256 && int64(a.QPitch)%8 == 0 && int64(a.Rows) <= 4*int64(a.Seqs) && int64(a.Seqs)*int64(a.KVHeads)*((int64(a.Rows)*int64(a.Heads)+(max(1, 8*int64(a.Seqs)*int64(a.KVHeads))-1))/max(1, 8*int64(a.Seqs)*int64(a.KVHeads)))*32 <= 924:
+	case a.KVType == op.BF16 && a.HeadDim == 256 && int64(a.QPitch)%8 == 0 && (int64(a.Rows) <= 4*int64(a.Seqs) || int64(a.Rows)*int64(a.Heads) <= 8*int64(a.Seqs)*int64(a.KVHeads)) && int64(a.Seqs)*int64(a.KVHeads)*((int64(a.Rows)*int64(a.Heads)+(max(1, 8*int64(a.Seqs)*int64(a.KVHeads))-1))/max(1, 8*int64(a.Seqs)*int64(a.KVHeads)))*32 <= 924:
 		s.launchAttentionCluster_256_8(q, a)
-	case a.KVType == op.BF16 && a.HeadDim == 256 && int64(a.QPitch)%8 == 0 && int64(a.Rows) <= 4*int64(a.Seqs) && int64(a.Seqs)*int64(a.KVHeads)*((int64(a.Rows)*int64(a.Heads)+(max(1, 8*int64(a.Seqs)*int64(a.KVHeads))-1))/max(1, 8*int64(a.Seqs)*int64(a.KVHeads)))*4 <= 132 && int64(a.MaxBlocks)*int64(a.BlockSize) <= 16384:
+	case a.KVType == op.BF16 && a.HeadDim == 256 && int64(a.QPitch)%8 == 0 && (int64(a.Rows) <= 4*int64(a.Seqs) || int64(a.Rows)*int64(a.Heads) <= 8*int64(a.Seqs)*int64(a.KVHeads)) && int64(a.Seqs)*int64(a.KVHeads)*((int64(a.Rows)*int64(a.Heads)+(max(1, 8*int64(a.Seqs)*int64(a.KVHeads))-1))/max(1, 8*int64(a.Seqs)*int64(a.KVHeads)))*4 <= 132 && int64(a.MaxBlocks)*int64(a.BlockSize) <= 16384:
 		s.launchAttentionCluster_256_4(q, a)
 	case !s.has.exact && a.KVType == op.BF16 && a.HeadDim == 256 && int64(a.QPitch)%8 == 0 && (int64(a.Rows) <= 2*int64(a.Seqs) || int64(a.Rows)*int64(a.Heads) <= 4096) && int64(a.Rows)*int64(a.Heads) <= 8*int64(a.Seqs)*int64(a.KVHeads):
 		s.launchAttentionShares_256(q, a)

@@ -23,7 +23,7 @@ func Bundle() *bundle.Bundle {
 		Needs:       []string{"sm_120a"},
 		Features:    []string{},
 		Kernels:     Kernels[:],
-		Contract:    "daeb93e4dbebdc58cda38b3eb308a326",
+		Contract:    "b09f4ee04cfe6019a4d580b5ee5a478f",
 		Files:       files,
 		New: func(kernels []op.Kernel, has func(feature string) bool) bundle.Set {
 			return New(kernels, has)

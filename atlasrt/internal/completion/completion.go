@@ -151,7 +151,10 @@ func (g *Generator) Start(ctx context.Context, prompts []Prompt, o Options) (*St
 	}
 	s := &Stream{generator: g, options: o, prompts: prompts, ends: end, answers: make([]answer, 0, len(prompts)*o.Choices)}
 	requests := make([]engine.Request, 0, cap(s.answers))
-	sampling := g.worded(&o)
+	sampling, err := g.worded(ctx, &o)
+	if err != nil {
+		return nil, err
+	}
 	for _, p := range prompts {
 		if len(p.Tokens) == 0 {
 			return nil, option.Invalid(option.Prompt, "has no tokens")
@@ -182,7 +185,6 @@ func (g *Generator) Start(ctx context.Context, prompts []Prompt, o Options) (*St
 	}
 	s.open = len(s.answers)
 	ctx, s.cancel = context.WithCancel(ctx)
-	var err error
 	if s.inbox, err = g.Engine.Submit(ctx, requests...); err != nil {
 		s.Close()
 		return nil, err

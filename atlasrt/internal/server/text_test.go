@@ -73,6 +73,7 @@ func TestIntractablePrompt(t *testing.T) {
 		{"/v1/completions", `{"model":"tiny","prompt":"` + text + `"}`, "prompt"},
 		{"/v1/chat/completions", `{"model":"tiny","messages":[{"role":"user","content":"` + text + `"}]}`, "messages"},
 		{"/tokenize", `{"model":"tiny","prompt":"` + text + `"}`, "prompt"},
+		{"/v1/completions", `{"model":"tiny","prompt":"x","bad_words":["` + text + `"]}`, "bad_words"},
 	} {
 		got := r.post(c.path, c.body)
 		d := object(t, got.body)

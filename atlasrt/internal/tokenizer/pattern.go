@@ -108,18 +108,14 @@ const (
 
 // Intractable says that the search for a pattern of the tokenizer takes too long on a text.
 type Intractable struct {
-	Pattern string
-	Bytes   int   // of text
-	cause   error // what it exceeded
+	Pattern string // as it is searched for
+	Bytes   int    // of text
 }
 
 // Error names the pattern and says what to change.
 func (e *Intractable) Error() string {
 	return fmt.Sprintf("the tokenizer's pattern %.100q takes too long on a text of %d bytes (shorten or change it)", e.Pattern, e.Bytes)
 }
-
-// Unwrap gives the bound that was exceeded.
-func (e *Intractable) Unwrap() error { return e.cause }
 
 // expression is a pattern nobody wrote a scanner for. Text on which it exceeds its bounds ends the watched work; without a watch
 // it counts as not matched.
@@ -156,7 +152,7 @@ func (e expression) matches(text string) []span {
 	}
 	indices, err := e.re.FindAllStringIndex(text, -1)
 	if err != nil {
-		return e.exceeds(text, err)
+		return e.exceeds(text)
 	}
 	found := make([]span, 0, len(indices))
 	for _, at := range indices {
@@ -187,13 +183,13 @@ func (e expression) oneByOne(text string) []span {
 		}
 	}
 	if err != nil {
-		return e.exceeds(text, err)
+		return e.exceeds(text)
 	}
 	return found
 }
 
 // exceeds is what is found in a text on which a bound is exceeded: nothing.
-func (e expression) exceeds(text string, err error) []span {
-	e.watch.fail(&Intractable{Pattern: e.re.String(), Bytes: len(text), cause: err})
+func (e expression) exceeds(text string) []span {
+	e.watch.fail(&Intractable{Pattern: e.re.String(), Bytes: len(text)})
 	return nil
 }

@@ -27,6 +27,7 @@ type Profile struct {
 type Step struct {
 	Tokens    int  // rows
 	Sequences int  // all of which draw tokens
+	Draws     int  // tokens that the model draws: as many as there are sequences for prompts, one for each row where rows have drafts
 	Drafts    int  // that are made for each sequence behind the draws
 	Trimmed   bool // drafts are of a part of the vocabulary, and so looked up
 }
@@ -64,6 +65,7 @@ type Profiler struct {
 	device device.Device
 	want   Step    // that is to be measured; without tokens: none
 	draws  int     // launches of Sample of the step that is being queued
+	drawn  int     // rows of the first of them
 	calls  []noted // of that step
 	result Profile
 	err    error
@@ -150,12 +152,14 @@ func (p *Profiler) end(q op.Stream, args any) {
 	_, looked := args.(op.Lookup)
 	x, drawn := args.(op.Sample)
 	if drawn {
-		p.draws++
+		if p.draws++; p.draws == 1 {
+			p.drawn = int(x.Rows)
+		}
 	}
 	if last := looked || drawn && (p.want.Drafts == 0 || !p.want.Trimmed); !last || p.draws <= p.want.Drafts {
 		return
 	}
-	if s, ok := q.(device.Stream); ok && (looked || int(x.Rows) == p.want.Sequences) && p.reads(p.want.Tokens) {
+	if s, ok := q.(device.Stream); ok && (looked || int(x.Rows) == p.want.Sequences) && p.drawn == p.want.Draws && p.reads(p.want.Tokens) {
 		p.result, p.err = p.measure(s)
 		p.want = Step{}
 	}

@@ -50,7 +50,7 @@ func TestProfilerMeasuresADecodeStep(t *testing.T) {
 			Out: zeros + 4<<16, Logits: zeros, Temperature: zeros, TopP: zeros, MinP: zeros, TopNSigma: zeros, MinEntropy: zeros, XTCProbability: zeros, XTCThreshold: zeros, TopK: zeros, Seed: zeros, Position: zeros,
 			EditStarts: zeros, EditToken: zeros, EditBias: zeros, EditFactor: zeros, EditOffset: zeros, Rows: samples, Vocab: vocab})
 	}
-	set.Expect(d, optest.Step{Tokens: 2, Sequences: 2})
+	set.Expect(d, optest.Step{Tokens: 2, Sequences: 2, Draws: 2})
 	step(7, 2) // a prefill
 	step(1, 1)
 	if r, err := set.Result(); err == nil || !strings.Contains(err.Error(), "no step read 2 tokens of 2 sequences") {
@@ -88,7 +88,7 @@ func TestProfilerMeasuresADecodeStep(t *testing.T) {
 	if r.Tokens != 2 || r.Sequences != 2 || r.Time.Median <= 0 || r.Drafting.Median != 0 || open != 0 {
 		t.Errorf("got %d sequences, a step of %v and %d recorded steps left open, want 2, some time and none", r.Sequences, r.Time, open)
 	}
-	set.Expect(d, optest.Step{Tokens: 7, Sequences: 2}) // a prompt
+	set.Expect(d, optest.Step{Tokens: 7, Sequences: 2, Draws: 2}) // a prompt
 	step(2, 2)
 	step(7, 2)
 	if r, err = set.Result(); err != nil || r.Tokens != 7 || r.Sequences != 2 {
@@ -117,13 +117,13 @@ func TestProfilerMeasuresDrafts(t *testing.T) {
 	draw := func(rows int32) {
 		set.Sample(stream, op.Likeliest(at(9), at(16), at(20), rows, vocab))
 	}
-	step := func(rows, chunks int32, drafts int, trimmed bool) {
+	step := func(rows, draws, chunks int32, drafts int, trimmed bool) {
 		embed(rows)
 		set.RMSNorm(stream, op.RMSNorm{Out: at(2), In: at(1), Scale: zeros, Rows: rows, Cols: hidden, Eps: 1})
 		if chunks > 0 {
-			draw(rows)
+			draw(draws)
 			set.Accept(stream, op.Accept{Counts: at(3), Next: at(4), Last: at(5), Draws: at(6), Behind: at(7), Starts: zeros, Index: zeros, Tokens: zeros, Position: zeros,
-				Rows: rows, Samples: rows, Chunks: chunks})
+				Rows: rows, Samples: draws, Chunks: chunks})
 		}
 		for n := range max(drafts, 1) { // the head takes in the rows of every step
 			if n > 0 {
@@ -152,22 +152,23 @@ func TestProfilerMeasuresDrafts(t *testing.T) {
 		"1 RMSNorm columns 32 rows 6", "1 Sample vocabulary 64 rows 6", "2 Embedding bf16 64×32 rows 6", "2 Sample vocabulary 64 rows 2",
 	}
 	for _, trimmed := range []bool{false, true} {
-		set.Expect(d, optest.Step{Tokens: 6, Sequences: 2, Drafts: 2, Trimmed: trimmed})
-		step(6, 0, 0, trimmed) // a part of a prompt
-		step(6, 2, 1, trimmed) // fewer drafts
-		step(6, 2, 0, trimmed)
-		step(3, 1, 2, trimmed)
-		step(5, 2, 2, trimmed)
+		set.Expect(d, optest.Step{Tokens: 6, Sequences: 2, Draws: 6, Drafts: 2, Trimmed: trimmed})
+		step(6, 0, 0, 0, trimmed) // a part of a prompt
+		step(6, 2, 2, 2, trimmed) // prompts
+		step(6, 6, 2, 1, trimmed) // fewer drafts
+		step(6, 6, 2, 0, trimmed)
+		step(3, 3, 1, 2, trimmed)
+		step(5, 5, 2, 2, trimmed)
 		if r, err := set.Result(); err == nil {
 			t.Fatalf("trimmed %v: got a profile of %+v before the step", trimmed, r.Step)
 		}
-		step(6, 2, 2, trimmed)
-		step(6, 2, 2, trimmed)
+		step(6, 6, 2, 2, trimmed)
+		step(6, 6, 2, 2, trimmed)
 		r, err := set.Result()
 		if err != nil {
 			t.Fatal(err)
 		}
-		if want := (optest.Step{Tokens: 6, Sequences: 2, Drafts: 2, Trimmed: trimmed}); r.Step != want || r.Time.Median <= 0 || r.Drafting.Median <= 0 || open != 0 {
+		if want := (optest.Step{Tokens: 6, Sequences: 2, Draws: 6, Drafts: 2, Trimmed: trimmed}); r.Step != want || r.Time.Median <= 0 || r.Drafting.Median <= 0 || open != 0 {
 			t.Errorf("got %+v in %v, of which %v draft, want %+v; %d recorded steps are open", r.Step, r.Time, r.Drafting, want, open)
 		}
 		if trimmed {

@@ -8,7 +8,7 @@ struct arguments {
 
 struct atlas_expert_down_q4_1_few_constants {
     static constexpr atlas_Scheme kScheme = ATLAS_SCHEME_Q4_1;
-    static constexpr int kPool = 24704, kRows = 2, kStages = 2, kUnits = 3, kCluster = 1, kShared = 116736, kThreads = 512;
+    static constexpr int kPool = 24704, kRows = 2, kStages = 2, kTop = 8, kUnits = 3, kCluster = 1, kShared = 116736, kThreads = 512;
 };
 
 extern "C" __global__ void __launch_bounds__(512, 1) atlas_expert_down_q4_1_few(const __grid_constant__ arguments a) {

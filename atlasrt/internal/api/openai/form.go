@@ -156,8 +156,11 @@ func (f fields) choice(name string) *grammar.Spec {
 }
 
 // ruleOfGBNF finds a line that begins with the name of a rule and ::=, where no Lark grammar has one: in Lark that stands only
-// within texts, patterns and comments.
-var ruleOfGBNF = regexp.MustCompile(`(?m)^(?:\s|/\*(?s:.*?)\*/)*[\w-]+\s*::=`)
+// within texts, patterns and comments. Between the two there may be comments.
+var ruleOfGBNF = regexp.MustCompile(`(?m)^(?:\s|/\*(?s:.*?)\*/)*<?[\w-]+>?(?:\s|/\*(?s:.*?)\*/|#[^\n]*\n)*::=`)
+
+// firstRule is within how many bytes a grammar has its first rule.
+const firstRule = 64 << 10
 
 // grammar reads a grammar: one with a rule of GBNF or EBNF is that, another one is Lark. An empty one is none.
 func (f fields) grammar(name string) *grammar.Spec {
@@ -166,7 +169,7 @@ func (f fields) grammar(name string) *grammar.Spec {
 		return nil
 	}
 	s := &grammar.Spec{Kind: grammar.Lark, Name: f.Path(name), Text: text}
-	if ruleOfGBNF.MatchString(text) {
+	if ruleOfGBNF.MatchString(text[:min(len(text), firstRule)]) {
 		s.Kind = grammar.GBNF
 	}
 	return s

@@ -84,7 +84,11 @@ func TestLanguageOfGrammar(t *testing.T) {
 		"# a comment\n\n  root::= \"start: x\"":         grammar.GBNF,
 		"/* of two\nlines */ my-root ::= [a-z]":         grammar.GBNF,
 		"/* start: \"a\" */\nroot\n  ::= \"a\"":         grammar.GBNF,
+		"root /* c */ ::= \"a\"":                        grammar.GBNF,
+		"root # the start\n  ::= \"a\"":                 grammar.GBNF,
+		"<root> ::= \"a\"":                              grammar.GBNF, // which says what is wrong with it
 		"start: \"a\"":                                  grammar.Lark,
+		"start: a # ::= b\na: \"a\"":                    grammar.Lark,
 		"start: \"x ::= y\"":                            grammar.Lark,
 		"start: A\nA: /root ::= x/":                     grammar.Lark,
 		"// root ::= \"a\"\n# root ::= b\nstart: \"a\"": grammar.Lark,

@@ -1,7 +1,7 @@
 // PagedAttention for few sequences of few rows, in one launch.
 //
-// attention_cluster: a cluster of kBlocks blocks has a key head of a sequence and kColumns of its query vectors, or every so many of them
-// where there are more than clusters beside one another. Four warps of each block multiply as in attention_ring.cuh, kBringWarps bring tiles, and kFoldWarps fold the columns of values that are the
+// attention_cluster: a key head of a sequence has gridDim.z clusters of kBlocks blocks, which take its groups of kColumns query vectors in
+// turn. Four warps of each block multiply as in attention_ring.cuh, kBringWarps bring tiles, and kFoldWarps fold the columns of values that are the
 // block's own, which all blocks of the cluster send it.
 //
 // In the order of attention_order.cuh (kEven false) they send in rounds: in a round each block has a chunk, or a tile where less than a

@@ -2,8 +2,9 @@
 // a block has as many of their rows of state as the others. They are held in registers.
 //
 // A head's sum of squares passes between blocks: each warp sends that of its four outputs to all. It waits for those of a row when it has sent those of
-// the next one, so kPlaces rows are on their way at most. A block reads what it needs of a ring before it sends anything, and only the first block writes
-// what others read, after it has heard from all. So sequences may have any number of rows.
+// the next one, so kPlaces rows are on their way at most. A block reads what it needs of the rings before it sends anything. What others read of the
+// convolution's is written by the first block alone, after it has heard from all; entries of the journal that are read and written in a step differ.
+// So sequences may have any number of rows.
 // Grid: kBlocks·KeyHeads, Seqs; block kThreads. Limits: KeyDim = ValueDim = kDim, ValueHeads = kRatio·KeyHeads, Width 4.
 #pragma once
 #include "lib/cuda/op/delta_step.cuh"
