@@ -11,6 +11,7 @@ import (
 	"github.com/atlas-inference/atlas/atlasrt/internal/instance"
 	"github.com/atlas-inference/atlas/atlasrt/internal/weights/dummy"
 	"github.com/atlas-inference/atlas/atlasrt/op"
+	"github.com/atlas-inference/atlas/atlasrt/op/optest"
 )
 
 func TestTogether(t *testing.T) {
@@ -93,5 +94,24 @@ func TestBenchOfManySequences(t *testing.T) {
 	defer e.Close()
 	if _, err := newBencher(e, m.Layout.Vocab).run(n, c.Context, 2); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// A profile says which step it is of.
+func TestProfileNamesItsStep(t *testing.T) {
+	row := []optest.ProfileRow{{Op: "Linear", Calls: 1}}
+	r := profileReport{Checkpoint: "tiny", Hardware: "abacus", Context: 10, Steps: []optest.Profile{
+		{Step: optest.Step{Tokens: 4, Sequences: 1, Draws: 1, Drafts: 3}, Rows: row},
+		{Step: optest.Step{Tokens: 8, Sequences: 2, Draws: 8, Drafts: 3}, Drafting: optest.Timing{Median: 2500}, Rows: row},
+		{Step: optest.Step{Tokens: 2, Sequences: 2, Draws: 2}, Rows: row},
+	}}
+	var text strings.Builder
+	if err := r.print(&text); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"\na prompt of 4 tokens: ", "\n2 sequences after 10 tokens, each with 3 guesses: ", "\nwhat is behind its draws, which counts guesses and makes new ones, takes 2.50 µs of it\n", "\n2 sequences after 10 tokens: "} {
+		if strings.Count(text.String(), want) != 1 {
+			t.Errorf("%q comes %d times:\n%s", want, strings.Count(text.String(), want), text.String())
+		}
 	}
 }
