@@ -79,6 +79,9 @@ func (t *Target) tolerance(c *Case, result field) float64 {
 	case op.DeltaNet:
 		if limit = max(limit, t.chunked(c)); t.Act == op.BF16 { // what the plain operations hand on is rounded: each of the three may round the other way
 			limit = max(limit, roundBF16)
+			if result.name == "State" { // a row that holds little but one value, which may be off by a step, of up to 2⁻⁷
+				limit = max(limit, 2*roundBF16)
+			}
 		}
 	case op.RotaryCache: // kernels may round to the activation type before they round to the cache's
 		if t.Act == op.BF16 {
