@@ -98,10 +98,15 @@ func persistentPrompts(scheme op.Scheme) []*Case {
 // persistentExperts are calls of few picks with many outputs, and of many experts.
 func persistentExperts(scheme op.Scheme) []*Case {
 	var list []*Case
-	for _, s := range []struct{ experts, outputs, cols, rows, top int }{{4, 3104, 64, 1, 2}, {64, 3104, 64, 1, 11}, {4, 3104, 64, 3, 2}, {64, 640, 128, 40, 8}, {64, 640, 128, 66, 8}, {64, 640, 128, 124, 8}, {64, 640, 128, 132, 8}, {8, 1280, 128, 200, 2}, {8, 2816, 128, 330, 2}, {12, 3104, 64, 4, 9}, {12, 1184, 2112, 1, 11}, {10, 2112, 704, 4, 9}} {
-		if s.cols > 2048 && scheme != op.SchemeF8Block || s.cols == 704 && scheme != op.SchemeNVFP4 { // one scheme is enough for so many weights
-			continue
-		}
+	type layer struct{ experts, outputs, cols, rows, top int }
+	layers := []layer{{4, 3104, 64, 1, 2}, {64, 3104, 64, 1, 11}, {4, 3104, 64, 3, 2}, {64, 640, 128, 40, 8}, {64, 640, 128, 66, 8}, {64, 640, 128, 124, 8}, {64, 640, 128, 132, 8}, {8, 1280, 128, 200, 2}, {8, 2816, 128, 330, 2}, {12, 3104, 64, 4, 9}}
+	switch scheme { // one is enough for so many weights
+	case op.SchemeF8Block:
+		layers = append(layers, layer{12, 1184, 2112, 1, 11})
+	case op.SchemeNVFP4:
+		layers = append(layers, layer{10, 2112, 704, 4, 9})
+	}
+	for _, s := range layers {
 		ids := picks(s.rows, s.experts, s.top, 0)
 		w := experts(scheme, s.experts, s.outputs, whole(scheme, s.cols))
 		name := fmt.Sprintf("%s %d×%d×%d rows %d top %d", scheme, s.experts, s.outputs, w.Cols, s.rows, s.top)

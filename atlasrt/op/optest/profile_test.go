@@ -6,25 +6,32 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/atlas-inference/atlas/atlasrt/device"
 	"github.com/atlas-inference/atlas/atlasrt/device/host"
 	"github.com/atlas-inference/atlas/atlasrt/op"
 	"github.com/atlas-inference/atlas/atlasrt/op/optest"
 	"github.com/atlas-inference/atlas/atlasrt/op/oracle"
 )
 
-// A prefill and a step of two sequences: only a decode step of as many as are expected is measured, each kind of call once.
-func TestProfilerMeasuresADecodeStep(t *testing.T) {
-	const hidden, vocab, width, length = 32, 64, 16, 5
-	captured, open := 0, 0
-	d := recorder{host.New(0), false, &captured, &open}
+// profiled is a profiler on a device that records steps, with zeros to work on; open counts steps that were recorded and not closed.
+func profiled(t *testing.T) (set *optest.Profiler, d recorder, stream device.Stream, zeros op.Ptr, open *int) {
+	t.Helper()
+	captured, open := 0, new(int)
+	d = recorder{host.New(0), false, &captured, open}
 	stream, err := d.Stream(0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	zeros, err := d.Alloc(1 << 20)
-	if err != nil {
+	if zeros, err = d.Alloc(1 << 20); err != nil {
 		t.Fatal(err)
 	}
+	return optest.NewProfiler(oracle.New(op.BF16), nil, op.BF16), d, stream, zeros, open
+}
+
+// A prefill and a step of two sequences: only a decode step of as many as are expected is measured, each kind of call once.
+func TestProfilerMeasuresADecodeStep(t *testing.T) {
+	const hidden, vocab, width, length = 32, 64, 16, 5
+	set, d, stream, zeros, open := profiled(t)
 	lengths, err := d.Alloc(64)
 	if err != nil {
 		t.Fatal(err)
@@ -33,7 +40,6 @@ func TestProfilerMeasuresADecodeStep(t *testing.T) {
 	if err := d.CopyIn(lengths, []byte{0, 0, 0, 0, 1, 0, 0, 0, 2, 0, 0, 0, length, 0, 0, 0, length, 0, 0, 0}); err != nil {
 		t.Fatal(err)
 	}
-	set := optest.NewProfiler(oracle.New(op.BF16), nil, op.BF16)
 	weight := func(rows int32) op.Weight {
 		return op.Weight{Data: zeros, Scheme: op.SchemeBF16, Rows: rows, Cols: hidden, Count: 1}
 	}
@@ -85,8 +91,8 @@ func TestProfilerMeasuresADecodeStep(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("got  %v\nwant %v", got, want)
 	}
-	if r.Tokens != 2 || r.Sequences != 2 || r.Time.Median <= 0 || r.Drafting.Median != 0 || open != 0 {
-		t.Errorf("got %d sequences, a step of %v and %d recorded steps left open, want 2, some time and none", r.Sequences, r.Time, open)
+	if r.Tokens != 2 || r.Sequences != 2 || r.Time.Median <= 0 || r.Drafting.Median != 0 || *open != 0 {
+		t.Errorf("got %d sequences, a step of %v and %d recorded steps left open, want 2, some time and none", r.Sequences, r.Time, *open)
 	}
 	set.Expect(d, optest.Step{Tokens: 7, Sequences: 2, Draws: 2}) // a prompt
 	step(2, 2)
@@ -99,17 +105,7 @@ func TestProfilerMeasuresADecodeStep(t *testing.T) {
 // Steps with drafts end with the last of them, which is looked up where drafts are trimmed; a step with fewer is another step.
 func TestProfilerMeasuresDrafts(t *testing.T) {
 	const hidden, vocab = 32, 64
-	captured, open := 0, 0
-	d := recorder{host.New(0), false, &captured, &open}
-	stream, err := d.Stream(0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	zeros, err := d.Alloc(1 << 20)
-	if err != nil {
-		t.Fatal(err)
-	}
-	set := optest.NewProfiler(oracle.New(op.BF16), nil, op.BF16)
+	set, d, stream, zeros, open := profiled(t)
 	at := func(n int) op.Ptr { return zeros + op.Ptr(n)<<12 }
 	embed := func(rows int32) {
 		set.Embedding(stream, op.Embedding{Out: at(1), IDs: zeros, W: op.Weight{Data: zeros, Scheme: op.SchemeBF16, Rows: vocab, Cols: hidden, Count: 1}, Rows: rows})
@@ -168,8 +164,8 @@ func TestProfilerMeasuresDrafts(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if want := (optest.Step{Tokens: 6, Sequences: 2, Draws: 6, Drafts: 2, Trimmed: trimmed}); r.Step != want || r.Time.Median <= 0 || r.Drafting.Median <= 0 || open != 0 {
-			t.Errorf("got %+v in %v, of which %v draft, want %+v; %d recorded steps are open", r.Step, r.Time, r.Drafting, want, open)
+		if want := (optest.Step{Tokens: 6, Sequences: 2, Draws: 6, Drafts: 2, Trimmed: trimmed}); r.Step != want || r.Time.Median <= 0 || r.Drafting.Median <= 0 || *open != 0 {
+			t.Errorf("got %+v in %v, of which %v draft, want %+v; %d recorded steps are open", r.Step, r.Time, r.Drafting, want, *open)
 		}
 		if trimmed {
 			want = slices.Insert(want, 7, "2 Lookup count 64 rows 2")
